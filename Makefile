@@ -1,0 +1,42 @@
+# Needs only make and a Python >= 3.11 with venv and pip. Another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test bench format clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv/.stamp-cli ## run the demonstration and write its files to demo-output/
+	$(BIN)/stableopt demo --out demo-output
+
+# One BLAS thread per worker: two workers with a thread per core each would fight over the cores.
+test: .venv/.stamp-dev ## lint, check the types and run every test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+bench: .venv/.stamp-bench ## run the benchmarks
+	$(BIN)/python -m benchmarks
+
+format: .venv/.stamp-dev ## format the code and apply the safe fixes
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+clean: ## remove what the other targets wrote (.venv stays)
+	rm -rf build dist demo-output .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# .venv/.stamp-EXTRA: that extra is installed, for this version of pyproject.toml.
+.venv/.stamp-%: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "stableopt needs Python 3.11 or newer, but '$(PYTHON)' is not. Name another one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }

@@ -1,0 +1,68 @@
+"""The few array helpers that both halves of the library (model and max-min) need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def cartesian(blocks: Sequence[Array]) -> Array:
+    """Every combination of one row from each block, side by side; the last block varies fastest."""
+    if len(blocks) == 1:
+        return blocks[0]
+    indices = np.indices([len(block) for block in blocks]).reshape(len(blocks), -1)
+    return np.hstack([block[i] for block, i in zip(blocks, indices, strict=True)])
+
+
+def frozen(array: Array) -> Array:
+    """The same array, read-only from now on."""
+    array.flags.writeable = False
+    return array
+
+
+def matrix(values: ArrayLike, what: str) -> Array:
+    """A read-only copy with one row per item; a flat list is one column. ``what`` names the rows in errors."""
+    array = np.array(values, dtype=float)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(f"expected {what} as rows of an (n, p) array with n, p >= 1, got shape {np.shape(values)}")
+    if not np.all(np.isfinite(array)):
+        row = int(np.argmin(np.isfinite(array).all(axis=1)))
+        raise ValueError(f"expected finite {what}, got {array[row].tolist()} in row {row}: remove or repair it")
+    _, first, counts = np.unique(array, axis=0, return_index=True, return_counts=True)
+    if len(first) < len(array):
+        twice = array[first[np.argmax(counts > 1)]]
+        rows = np.flatnonzero((array == twice).all(axis=1))[:2].tolist()
+        raise ValueError(f"expected distinct {what}, got {twice.tolist()} in rows {rows}: np.unique(..., axis=0) helps")
+    return frozen(array)
+
+
+def row_of(array: Array, value: ArrayLike, what: str) -> int:
+    """Index of the row that equals the value (to 1e-9 of each column's span); the error names the nearest row."""
+    point = vector(value, array.shape[1], what)
+    span = np.ptp(array, axis=0)
+    span[span == 0] = 1.0
+    distances = np.abs(array - point)
+    distances /= span
+    nearest = int(np.argmin(distances.max(axis=1)))
+    if distances[nearest].max() > 1e-9:
+        raise ValueError(
+            f"{what} {point.tolist()} is not in the domain; the nearest that is: {array[nearest].tolist()}"
+        )
+    return nearest
+
+
+def vector(value: ArrayLike, length: int, what: str) -> Array:
+    """The value as a finite vector of this length."""
+    point = np.atleast_1d(np.asarray(value, dtype=float))
+    if point.shape != (length,):
+        raise ValueError(f"expected {what} with {length} coordinates, got shape {np.shape(value)}")
+    if not np.all(np.isfinite(point)):
+        raise ValueError(f"expected a finite {what}, got {point.tolist()}")
+    return point

@@ -1,0 +1,72 @@
+"""Frozen values that are nothing but their fields: compared, hashed and written as JSON by them.
+
+Kernels, domains, uncertainty sets and rules are such values, so the specification of a run is one nested
+dictionary, and reading it back gives an equal value. Nothing here knows what the values mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+_KINDS: dict[str, type[Value]] = {}
+
+
+class Value:
+    """Base of every frozen dataclass of this library that belongs to a run's specification."""
+
+    def __init_subclass__(cls) -> None:
+        _KINDS[cls.__name__] = cls
+
+    def to_dict(self) -> dict[str, Any]:
+        """The value as JSON-ready data: its class under "kind", then its fields."""
+        return {"kind": type(self).__name__} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.to_dict() == other.to_dict()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_dict()))
+
+
+def from_dict(data: Any, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
+    """What `Value.to_dict` wrote; a function in it is looked up by its name in ``functions``."""
+    if isinstance(data, list):
+        return [from_dict(item, functions) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if "function" in data:
+        return _function(data["function"], functions or {})
+    content = {key: from_dict(item, functions) for key, item in data.items() if key != "kind"}
+    if "kind" not in data:
+        return content
+    if data["kind"] not in _KINDS:
+        raise ValueError(f"expected one of {sorted(_KINDS)} as a kind of value, got {data['kind']!r}")
+    return _KINDS[data["kind"]](**content)
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, Value):
+        return item.to_dict()
+    if isinstance(item, np.ndarray | np.generic):
+        return item.tolist()
+    if isinstance(item, list | tuple):
+        return [_plain(part) for part in item]
+    if isinstance(item, dict):
+        return {str(key): _plain(part) for key, part in item.items()}
+    if callable(item):
+        return {"function": item.__qualname__}
+    return item
+
+
+def _function(name: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
+    if name not in functions:
+        raise ValueError(
+            f"the run uses the function {name!r}, which JSON cannot hold: pass functions={{{name!r}: ...}}, "
+            f"got {sorted(functions)}"
+        )
+    return functions[name]

@@ -1,0 +1,257 @@
+"""A domain together with an uncertainty set: which decisions there are, which points, and who can turn into whom.
+
+This is the only place that looks at the kind of domain and set. It picks the max-min solver and translates between
+the numbers that solvers use and what a user sees (coordinates, (x, θ), names of groups).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stableopt._arrays import Array, Indices, row_of, vector
+from stableopt.domains import Domain, Grid
+from stableopt.maxmin.finite import (
+    AxisMinima,
+    FiniteMaxMin,
+    Lists,
+    Mask,
+    OverTheta,
+    Pairwise,
+    Sliding,
+    Successive,
+    chunk_rows,
+)
+from stableopt.uncertainty import (
+    Combined,
+    Estimate,
+    Groups,
+    Hamming,
+    NormBall,
+    Parameters,
+    Perturbation,
+    UncertaintySet,
+)
+
+LIST_LIMIT = 2**26  # entries of neighbour lists that are kept (4 bytes each); beyond, pairs are tested every time
+
+Decision = Array | Hashable
+"""What is reported: the coordinates x, or the name of a group."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """max over decisions d of min over points in A(d), for one domain and one uncertainty set."""
+
+    domain: Domain
+    uncertainty: UncertaintySet
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise TypeError(f"expected a domain such as Grid(...) or Points(...), got {self.domain!r}")
+        if not isinstance(self.uncertainty, UncertaintySet):
+            raise TypeError(f"expected an uncertainty set such as Ball(0.1), got {self.uncertainty!r}")
+        _ = self.solver  # a set that does not fit the domain is refused here
+
+    @cached_property
+    def solver(self) -> FiniteMaxMin:
+        """The exact max-min solver for this domain and set."""
+        if self._groups is not None:
+            return _group_lists(self._groups, len(self.domain))
+        below = _solver(self.domain, self._perturbations)
+        theta = self._parameters
+        return below if theta is None else OverTheta(below, len(theta.block), theta.allowed)
+
+    @property
+    def blocks(self) -> tuple[Array, ...]:
+        """All points as a product of blocks: those of the domain, then Θ."""
+        return self.domain.blocks if self._parameters is None else (*self.domain.blocks, self._parameters.block)
+
+    def point(self, index: int) -> Array:
+        """Coordinates of a point: x, followed by θ if there is one."""
+        if self._parameters is None:
+            return self.domain.points[index]
+        x, theta = divmod(index, len(self._parameters.block))
+        return np.concatenate([self.domain.points[x], self._parameters.block[theta]])
+
+    def decision(self, index: int) -> Decision:
+        """What a decision looks like to the user."""
+        return self.domain.points[index] if self._groups is None else self._names[index]
+
+    def locate_point(self, value: ArrayLike) -> int:
+        """The number of a point; an error that names the nearest valid one if there is none."""
+        if self._parameters is None:
+            return self.domain.locate(value)
+        block, dim = self._parameters.block, self.domain.dim
+        point = vector(value, dim + block.shape[1], "point (x, θ)")
+        return self.domain.locate(point[:dim]) * len(block) + row_of(block, point[dim:], "parameter")
+
+    def locate_decision(self, value: Any) -> int:
+        """The number of a decision."""
+        if self._groups is None:
+            return self.domain.locate(value)
+        if value not in self._names:
+            raise ValueError(f"expected the name of a group, such as {list(self._names[:10])}, got {value!r}")
+        return self._names.index(value)
+
+    def decision_of(self, point: int) -> int:
+        """The decision that a point on its own stands for: its x, or the first group that it belongs to."""
+        if self._groups is not None:
+            return int(self._first_group[point])
+        return point if self._parameters is None else point // len(self._parameters.block)
+
+    def home(self, decision: int) -> Indices:
+        """The points that a decision stands for if nobody perturbs it: x itself, with any (or the estimated) θ."""
+        if self._groups is not None:
+            return self.solver.members(decision)
+        return np.array([decision]) if self._parameters is None else decision * len(self._parameters.block) + self._nominal
+
+    @cached_property
+    def homes(self) -> Indices:
+        """All points that some decision stands for: where an algorithm that ignores the adversary looks."""
+        if self._parameters is None:
+            return np.arange(self.solver.n_points)
+        return self._of_every_x(self._nominal)
+
+    @cached_property
+    def reachable(self) -> Indices:
+        """All points that the adversary can choose for some decision."""
+        if self._parameters is None:
+            return np.arange(self.solver.n_points)
+        return self._of_every_x(self._parameters.allowed)
+
+    def _of_every_x(self, theta: Indices) -> Indices:
+        rows = np.arange(len(self.domain)) * (self.solver.n_points // len(self.domain))
+        return (rows[:, None] + theta).ravel()
+
+    @cached_property
+    def _nominal(self) -> Indices:
+        return np.empty(0, dtype=np.intp) if self._parameters is None else self._parameters.nominal
+
+    @cached_property
+    def _parameters(self) -> Parameters | Estimate | None:
+        if isinstance(self.uncertainty, Combined):
+            return self.uncertainty.parameters
+        return self.uncertainty if isinstance(self.uncertainty, Parameters | Estimate) else None
+
+    @cached_property
+    def _perturbations(self) -> list[Perturbation]:
+        if isinstance(self.uncertainty, Combined):
+            return self.uncertainty.perturbations
+        return [self.uncertainty] if isinstance(self.uncertainty, Perturbation) else []
+
+    @cached_property
+    def _groups(self) -> Groups | None:
+        return self.uncertainty if isinstance(self.uncertainty, Groups) else None
+
+    @property
+    def _names(self) -> tuple[Hashable, ...]:
+        return () if self._groups is None else tuple(self._groups.names or ())
+
+    @cached_property
+    def _first_group(self) -> NDArray[np.intp]:
+        groups = () if self._groups is None else tuple(self._groups.members)
+        first = np.full(len(self.domain), -1)
+        for number in reversed(range(len(groups))):
+            first[list(groups[number])] = number
+        return first
+
+
+def _solver(domain: Domain, perturbations: Sequence[Perturbation]) -> FiniteMaxMin:
+    if not perturbations:
+        identity = np.arange(len(domain) + 1)
+        return Lists(len(domain), identity, identity[:-1])
+    structured = [_grid_solver(domain, p) for p in perturbations]
+    if all(part is not None for part in structured):
+        parts = [part for part in structured if part is not None]
+        return parts[0] if len(parts) == 1 else Successive(parts)
+    if len(perturbations) == 1 and isinstance(perturbations[0], NormBall):
+        return _neighbour_lists(domain.points, perturbations[0])
+    return _pair_lists(domain.points, lambda A, B: np.logical_and.reduce(_all_reaches(perturbations, A, B)))
+
+
+def _grid_solver(domain: Domain, perturbation: Perturbation) -> FiniteMaxMin | None:
+    """The structured solver for a perturbation on a grid, if there is one."""
+    if isinstance(domain, Grid) and isinstance(perturbation, NormBall):
+        return Sliding(domain.shape, domain.steps, perturbation.reach(domain.dim), perturbation.order)
+    if isinstance(domain, Grid) and isinstance(perturbation, Hamming):
+        return AxisMinima(domain.shape, perturbation.radius, perturbation.free(domain.dim))
+    return None
+
+
+def _all_reaches(perturbations: Sequence[Perturbation], A: Array, B: Array) -> list[Mask]:
+    """Membership for each perturbation, where the others' coordinates are left to them."""
+    if len(perturbations) == 1:
+        return [perturbations[0].reaches(A, B)]
+    dim = A.shape[1]
+    masks = []
+    for p in perturbations:
+        free = p.free(dim)
+        masks.append(_on_own_columns(p).reaches(A[:, free], B[:, free]))
+    fixed = np.setdiff1d(np.arange(dim), [c for p in perturbations for c in p.free(dim)])
+    return [*masks, *(A[:, c, None] == B[None, :, c] for c in fixed)]
+
+
+def _on_own_columns(perturbation: Perturbation) -> Perturbation:
+    """The same perturbation for points that hold its columns only."""
+    return replace(perturbation, columns=None)  # type: ignore[type-var]
+
+
+def _neighbour_lists(points: Array, ball: NormBall) -> FiniteMaxMin:
+    """Lists from a k-d tree; coordinates that cannot change become numbers that are far apart unless equal."""
+    from scipy.spatial import KDTree
+
+    reach = ball.reach(points.shape[1])
+    scaled = points / np.where(reach > 0, reach, 1.0)
+    for c in np.flatnonzero(reach == 0):
+        scaled[:, c] = 4.0 * np.unique(points[:, c], return_inverse=True)[1]
+    tree = KDTree(scaled)
+    radius = 1.0 + 1e-8  # a little beyond the ball: `reaches` below has the last word
+    n = len(points)
+    if tree.count_neighbors(tree, radius, p=ball.order) > LIST_LIMIT:
+        return Pairwise(points, ball.reaches)
+    pairs = tree.query_pairs(radius, p=ball.order, output_type="ndarray")
+    distances = np.linalg.norm(scaled[pairs[:, 0]] - scaled[pairs[:, 1]], ord=ball.order, axis=1)
+    pairs = pairs[distances <= 1.0 + 1e-9]
+    own = np.arange(n)
+    rows = np.concatenate([own, pairs[:, 0], pairs[:, 1]])
+    columns = np.concatenate([own, pairs[:, 1], pairs[:, 0]])
+    order = np.lexsort((columns, rows))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    return Lists(n, starts, columns[order].astype(np.int32))
+
+
+def _pair_lists(points: Array, reaches: Callable[[Array, Array], Mask]) -> FiniteMaxMin:
+    """Lists from a membership test on all pairs, in chunks; the test itself where the lists would be too long."""
+    n, counts, found, total = len(points), [], [], 0
+    for start in range(0, n, chunk_rows(n)):
+        rows, columns = np.nonzero(reaches(points[start : start + chunk_rows(n)], points))
+        count = np.bincount(rows, minlength=min(chunk_rows(n), n - start))
+        if np.any(count == 0):
+            empty = points[start + int(np.argmin(count))].tolist()
+            raise ValueError(
+                f"the uncertainty set of {empty} is empty, so its worst case is undefined: expected at least one x' "
+                "with d(x, x') <= eps for every x (often x itself)"
+            )
+        counts.append(count)
+        total += len(columns)
+        if total <= LIST_LIMIT:
+            found.append(columns.astype(np.int32))
+    if total > LIST_LIMIT:
+        return Pairwise(points, reaches)
+    return Lists(n, np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(found))
+
+
+def _group_lists(groups: Groups, n: int) -> Lists:
+    members = [list(group) for group in groups.members]
+    outside = [i for group in members for i in group if not 0 <= i < n]
+    missing = np.setdiff1d(np.arange(n), np.concatenate(members))
+    if outside or len(missing):
+        problem = f"point {outside[0]} does not exist" if outside else f"point {missing[0]} is in no group"
+        raise ValueError(f"expected groups that cover the points 0 to {n - 1}, but {problem}")
+    return Lists.of(n, members)

@@ -1,0 +1,188 @@
+"""Sampling rules and reporting rules, and the paper's five algorithms as a table of the two.
+
+A sampling rule says which point to measure, and on behalf of which decision. A reporting rule says which decision to
+use after what has been measured. Neither knows the setting: points, groups and parameters look the same from here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from stableopt._value import Value
+from stableopt.state import State
+
+
+class Sample(NamedTuple):
+    """Numbers of the point to measure and of the decision that it serves."""
+
+    decision: int
+    point: int
+
+
+class SamplingRule(Value, ABC):
+    """Which point to measure next."""
+
+    @abstractmethod
+    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+        """The next sample; the same for the same state and generator."""
+
+
+class ReportingRule(Value, ABC):
+    """Which decision to use."""
+
+    intersects: bool = False
+    """Whether the rule looks at the intersection of the bounds of all rounds."""
+
+    @abstractmethod
+    def choose(self, state: State) -> int:
+        """The number of the decision to report."""
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisticPessimistic(SamplingRule):
+    """StableOpt: the decision with the best worst-case ucb, measured where its lcb is smallest (Alg. 1)."""
+
+    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+        """x̃_t and x̃_t + δ_t."""
+        decision = state.optimistic.decision  # Alg. 1, line 2
+        return Sample(decision, state.setting.solver.worst(decision, state.lcb).point)  # Alg. 1, line 3
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisticItself(SamplingRule):
+    """MaxiMin-GP-UCB: the decision with the best worst-case ucb, measured where it is if nobody perturbs it.
+
+    Where a decision stands for several points (a group, an unknown parameter), the one with the smallest ucb.
+    """
+
+    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+        """x̃_t itself."""
+        decision = state.optimistic.decision
+        home = state.setting.home(decision)
+        return Sample(decision, int(home[np.argmin(state.ucb[home])]))
+
+
+@dataclass(frozen=True, eq=False)
+class LargestUcb(SamplingRule):
+    """GP-UCB: the point with the largest ucb, as if there were no adversary (eq. gpucb)."""
+
+    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+        """The point with the largest ucb, and the decision that it stands for."""
+        homes = state.setting.homes
+        whole = len(homes) == len(state.ucb)
+        point = int(np.argmax(state.ucb)) if whole else int(homes[np.argmax(state.ucb[homes])])
+        return Sample(state.setting.decision_of(point), point)
+
+
+@dataclass(frozen=True, eq=False)
+class UniformlyRandom(SamplingRule):
+    """Any point that the adversary could choose, with equal probability."""
+
+    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+        """A random point, and the decision that it stands for."""
+        reachable = state.setting.reachable
+        point = int(reachable[rng.integers(len(reachable))])
+        return Sample(state.setting.decision_of(point), point)
+
+
+@dataclass(frozen=True, eq=False)
+class BestSoFar(ReportingRule):
+    """Among the decisions of all rounds, the one with the largest worst-case lcb_t: the paper's experiments."""
+
+    def choose(self, state: State) -> int:
+        """The decision with the best guarantee now."""
+        return state.setting.solver.maximin(state.lcb, state.decisions).decision
+
+
+@dataclass(frozen=True, eq=False)
+class BestWhenAsked(ReportingRule):
+    """Among the decisions of all rounds, the one whose worst-case lcb_{τ−1} at its own round τ was largest.
+
+    This is x^(T) of Theorem 1 (eq. final_point); of equal ones, the earliest.
+    """
+
+    def choose(self, state: State) -> int:
+        """The decision with the best guarantee at its time."""
+        return max(state.rounds, key=lambda r: (r.lower, -r.t)).decision_index
+
+
+@dataclass(frozen=True, eq=False)
+class BestIntersected(ReportingRule):
+    """Among the decisions of all rounds, the best worst case of the intersection of all bounds so far.
+
+    The bounds then only tighten, which makes the guarantee of Theorem 1 hold for a common bound (footnote).
+    """
+
+    intersects = True
+
+    def choose(self, state: State) -> int:
+        """The decision with the best guarantee that was ever known."""
+        lower = state.lcb if state.intersected is None else state.intersected[0]
+        return state.setting.solver.maximin(lower, state.decisions).decision
+
+
+@dataclass(frozen=True, eq=False)
+class BestOfAll(ReportingRule):
+    """Of all decisions, tried or not, the one with the largest worst-case lcb_t: never a worse guarantee."""
+
+    def choose(self, state: State) -> int:
+        """The decision with the best guarantee."""
+        return state.setting.solver.maximin(state.lcb).decision
+
+
+@dataclass(frozen=True, eq=False)
+class MostPromising(ReportingRule):
+    """Of all decisions, the one with the largest worst-case ucb_t: what the paper's movie experiment reports.
+
+    There it is stated with the bounds before the last measurement (ucb_{t−1}), which is `Last` for StableOpt and
+    MaxiMin-GP-UCB; this rule uses the newest ones.
+    """
+
+    def choose(self, state: State) -> int:
+        """The most promising decision."""
+        return state.optimistic.decision
+
+
+@dataclass(frozen=True, eq=False)
+class Last(ReportingRule):
+    """The decision of the last round."""
+
+    def choose(self, state: State) -> int:
+        """The decision of the last round."""
+        return state.rounds[-1].decision_index
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm(Value):
+    """A sampling rule with a reporting rule."""
+
+    name: str
+    sampling: SamplingRule
+    reporting: ReportingRule
+
+
+ALGORITHMS = {
+    a.name: a
+    for a in (
+        Algorithm("StableOpt", OptimisticPessimistic(), BestSoFar()),
+        Algorithm("GP-UCB", LargestUcb(), Last()),
+        Algorithm("MaxiMin-GP-UCB", OptimisticItself(), Last()),
+        Algorithm("Stable-GP-Random", UniformlyRandom(), BestSoFar()),
+        Algorithm("Stable-GP-UCB", LargestUcb(), BestSoFar()),
+    )
+}
+"""The paper's five algorithms."""
+
+
+def algorithm(name: str | Algorithm) -> Algorithm:
+    """One of the paper's algorithms by its name, in any case; an `Algorithm` is returned as it is."""
+    if isinstance(name, Algorithm):
+        return name
+    found = [a for a in ALGORITHMS.values() if isinstance(name, str) and a.name.lower() == name.lower()]
+    if not found:
+        raise ValueError(f"expected an Algorithm or one of {list(ALGORITHMS)}, got {name!r}")
+    return found[0]

@@ -1,0 +1,88 @@
+"""What is known after t rounds: an immutable value that sampling and reporting rules look at.
+
+Notation: the bounds of this state are lcb_t and ucb_t; the paper's round t + 1 uses them, with β_{t+1} (`beta`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stableopt._arrays import Array, Indices, frozen
+from stableopt.gp import TrackedPosterior
+from stableopt.maxmin import Decision, Setting, Solution
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One observation: y was measured at ``point``, on behalf of ``decision``."""
+
+    t: int
+    decision: Decision
+    point: Array
+    y: float
+    lower: float
+    """min over A(decision) of lcb_{t−1}: the bound that was known when the point was chosen (Theorem 1)."""
+    decision_index: int
+    point_index: int
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The posterior after the rounds so far, with its confidence bounds on all points."""
+
+    setting: Setting
+    posterior: TrackedPosterior
+    beta: float
+    rounds: tuple[Round, ...] = ()
+    intersected: tuple[Array, Array] | None = None
+    """The largest lcb and the smallest ucb of all states so far, if a rule wants them (footnote in Section 5)."""
+
+    @property
+    def t(self) -> int:
+        """Number of rounds so far."""
+        return len(self.rounds)
+
+    @cached_property
+    def _bounds(self) -> tuple[Array, Array]:
+        return self.posterior.bounds(self.beta)
+
+    @property
+    def lcb(self) -> Array:
+        """Lower confidence bound on every point."""
+        return self._bounds[0]
+
+    @property
+    def ucb(self) -> Array:
+        """Upper confidence bound on every point."""
+        return self._bounds[1]
+
+    @cached_property
+    def optimistic(self) -> Solution:
+        """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2)."""
+        return self.setting.solver.maximin(self.ucb)
+
+    @property
+    def decisions(self) -> Indices:
+        """The decisions of all rounds so far."""
+        return np.array([r.decision_index for r in self.rounds], dtype=np.intp)
+
+    def with_intersection(self) -> State:
+        """The same state that also tracks the intersection of all its successors' bounds, starting with its own."""
+        return State(self.setting, self.posterior, self.beta, self.rounds, (self.lcb, self.ucb))
+
+    def after(self, decision: int, point: int, y: float) -> State:
+        """The state with one more round."""
+        lower = self.setting.solver.worst(decision, self.lcb).value
+        user_decision, user_point = self.setting.decision(decision), self.setting.point(point)
+        this = Round(self.t + 1, user_decision, user_point, y, lower, decision, point)
+        posterior = self.posterior.update(point, y)
+        state = State(self.setting, posterior, self.beta, (*self.rounds, this))
+        if self.intersected is None:
+            return state
+        lower_bound, upper_bound = self.intersected
+        bounds = frozen(np.maximum(lower_bound, state.lcb)), frozen(np.minimum(upper_bound, state.ucb))
+        object.__setattr__(state, "intersected", bounds)
+        return state

@@ -1,0 +1,363 @@
+"""What the adversary may do: which points A(d) it can turn a decision d into.
+
+A perturbation moves x within the domain; a parameter set picks an unknown θ that is appended to x; groups let it
+pick any member. ``perturbation * parameters`` does both at once. Sets only say what is allowed: the max-min solvers
+of `stableopt.maxmin` find the worst case.
+
+Membership at the boundary: a distance up to 1e-9 (relative) beyond eps still counts as inside, so that a grid whose
+steps divide eps on paper also does so in floating point.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stableopt._arrays import Array, matrix, row_of, vector
+from stableopt._value import Value
+
+BOUNDARY = 1.0 + 1e-9
+Mask = NDArray[np.bool_]
+
+
+class UncertaintySet(Value):
+    """Any of the sets below."""
+
+    def __mul__(self, other: UncertaintySet) -> Combined:
+        return Combined((*_parts(self), *_parts(other)))
+
+
+class Perturbation(UncertaintySet, ABC):
+    """Moves x to another point x' of D; with ``columns``, only those coordinates may change."""
+
+    columns: Sequence[int] | None
+
+    @abstractmethod
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B each row of A may be turned into (len(A), len(B))."""
+
+    def free(self, dim: int) -> list[int]:
+        """The coordinates that may change, of ``dim``."""
+        columns = range(dim) if self.columns is None else self.columns
+        if any(c >= dim for c in columns):
+            raise ValueError(f"expected columns of points with {dim} coordinates, got {list(columns)}")
+        return list(columns)
+
+
+class NormBall(Perturbation, ABC):
+    """x' with ‖(x' − x) / reach‖ ≤ 1 in the l1, l2 or l∞ norm; a coordinate with reach 0 cannot change."""
+
+    @property
+    @abstractmethod
+    def order(self) -> float:
+        """1, 2 or ∞: the order of the norm."""
+
+    @abstractmethod
+    def reach(self, dim: int) -> Array:
+        """How far each coordinate may move on its own (dim,)."""
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are in the ball around each row of A."""
+        reach = self.reach(A.shape[1])
+        return _within(A, B, reach, self.order)
+
+
+@dataclass(frozen=True, eq=False)
+class Ball(NormBall):
+    """All x' in D with ‖(x' − x)/scales‖ ≤ eps in the l1, l2 or l∞ norm (``norm`` 1, 2 or "inf")."""
+
+    eps: float
+    norm: float | str = 2
+    scales: Sequence[float] | None = None
+    columns: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        _check_eps(self.eps)
+        if self.norm not in (1, 2, math.inf, "inf"):
+            raise ValueError(f"expected the norm 1, 2 or 'inf', got {self.norm!r}; others: Distance(d, eps)")
+        object.__setattr__(self, "norm", "inf" if self.norm in (math.inf, "inf") else int(self.norm))
+        object.__setattr__(self, "columns", _columns(self.columns))
+        if self.scales is not None:
+            object.__setattr__(self, "scales", _lengths(self.scales, "scales", least=0.0, strict=True))
+
+    @property
+    def order(self) -> float:
+        """1, 2 or ∞: the order of the norm."""
+        return float(self.norm)
+
+    def reach(self, dim: int) -> Array:
+        """eps times the scale in the free coordinates, 0 in the others."""
+        free = self.free(dim)
+        return _spread(np.full(len(free), 1.0) if self.scales is None else self.scales, free, dim, "scales") * self.eps
+
+
+@dataclass(frozen=True, eq=False)
+class Rectangle(NormBall):
+    """All x' in D with |x'_j − x_j| ≤ half_widths_j in every coordinate; 0 keeps a coordinate."""
+
+    half_widths: Sequence[float]
+    columns: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "half_widths", _lengths(self.half_widths, "half_widths", least=0.0, strict=False))
+        object.__setattr__(self, "columns", _columns(self.columns))
+
+    @property
+    def order(self) -> float:
+        """∞: the order of the norm."""
+        return math.inf
+
+    def reach(self, dim: int) -> Array:
+        """The half-widths in the free coordinates, 0 in the others."""
+        return _spread(self.half_widths, self.free(dim), dim, "half_widths")
+
+
+@dataclass(frozen=True, eq=False)
+class Hamming(Perturbation):
+    """All x' in D that differ from x in at most ``radius`` of the (categorical) columns and nowhere else."""
+
+    radius: int = 1
+    columns: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.radius, bool) or not isinstance(self.radius, int | np.integer) or self.radius < 0:
+            raise ValueError(f"expected a Hamming radius of 0, 1, 2, ... columns, got {self.radius!r}")
+        object.__setattr__(self, "radius", int(self.radius))
+        object.__setattr__(self, "columns", _columns(self.columns))
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B differ from each row of A in few enough columns."""
+        from scipy.spatial.distance import cdist
+
+        free = self.free(A.shape[1])
+        differ = np.rint(cdist(A[:, free], B[:, free], "hamming") * len(free))
+        return (differ <= self.radius) & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Perturbation):
+    """All x' in D with distance(x, x') ≤ eps, for any function of two points; it need not be a metric.
+
+    With ``vectorized=True`` it is called as distance(x, X) with the rows X of candidates, and returns one value each.
+    """
+
+    distance: Callable[[Array, Array], Any]
+    eps: float
+    vectorized: bool = False
+    columns = None
+
+    def __post_init__(self) -> None:
+        _check_eps(self.eps)
+        if not callable(self.distance):
+            raise TypeError(f"expected a function distance(x, x') of two points, got {self.distance!r}")
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are within eps of each row of A."""
+        distances = np.array([self._row(a, B) for a in A], dtype=float).reshape(len(A), -1)
+        if distances.shape != (len(A), len(B)):
+            raise ValueError(f"expected distance(x, X) to return {len(B)} values, got {distances.shape[1]}")
+        if np.any(np.isnan(distances)):
+            a, b = np.argwhere(np.isnan(distances))[0]
+            raise ValueError(
+                f"expected a distance that is a number, got NaN between {A[a].tolist()} and {B[b].tolist()}: "
+                "return math.inf for points that cannot be reached"
+            )
+        return distances <= self.eps * BOUNDARY
+
+    def _row(self, a: Array, B: Array) -> Any:
+        return self.distance(a, B) if self.vectorized else [float(self.distance(a, b)) for b in B]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parameters(UncertaintySet):
+    """An unknown parameter θ in a finite Θ: x is turned into (x, θ) for any row θ of ``theta``."""
+
+    theta: ArrayLike
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "theta", matrix(self.theta, "parameters"))
+
+    @property
+    def block(self) -> Array:
+        """Θ, one row per parameter (m, q)."""
+        return np.asarray(self.theta)
+
+    @property
+    def allowed(self) -> NDArray[np.intp]:
+        """Which rows of Θ the adversary may choose: all."""
+        return np.arange(len(self.block))
+
+    @property
+    def nominal(self) -> NDArray[np.intp]:
+        """Which rows of Θ stand for "no perturbation": all, since none is preferred."""
+        return self.allowed
+
+    def __repr__(self) -> str:
+        return f"Parameters({len(self.block)} parameters with {self.block.shape[1]} coordinates)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate(UncertaintySet):
+    """Robust estimation: θ is known to be near an estimate θ̄, within the perturbation ``within`` of it.
+
+    ``Estimate(theta, [0.5], Ball(0.1))`` turns x into (x, θ) for every row θ of ``theta`` at most 0.1 from 0.5.
+    """
+
+    theta: ArrayLike
+    estimate: ArrayLike
+    within: Perturbation
+
+    def __post_init__(self) -> None:
+        theta = matrix(self.theta, "parameters")
+        if not isinstance(self.within, Perturbation):
+            raise TypeError(f"expected a perturbation of the estimate such as Ball(0.1), got {self.within!r}")
+        estimate = theta[row_of(theta, self.estimate, "estimate")]
+        object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "estimate", tuple(estimate.tolist()))
+        if not len(self.allowed):
+            raise ValueError(f"{self.within} allows no parameter at all for the estimate {estimate.tolist()}")
+
+    @property
+    def block(self) -> Array:
+        """Θ, one row per parameter (m, q)."""
+        return np.asarray(self.theta)
+
+    @property
+    def allowed(self) -> NDArray[np.intp]:
+        """Which rows of Θ the adversary may choose: those near the estimate."""
+        return np.flatnonzero(self.within.reaches(np.array([self.estimate], dtype=float), self.block)[0])
+
+    @property
+    def nominal(self) -> NDArray[np.intp]:
+        """Which row of Θ stands for "no perturbation": the estimate itself."""
+        return np.array([row_of(self.block, self.estimate, "estimate")])
+
+    def __repr__(self) -> str:
+        return f"Estimate({list(np.atleast_1d(self.estimate))}, within={self.within}, {len(self.allowed)} parameters)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups(UncertaintySet):
+    """The decision is a group and the adversary picks its worst member.
+
+    ``members`` lists the numbers of the points in each group, as a list of lists or a dictionary by name. Every point
+    belongs to a group at least; where it belongs to several, the first one is "its" group.
+    """
+
+    members: Mapping[str, Iterable[int]] | Sequence[Iterable[int]]
+    names: Sequence[Hashable] | None = None
+
+    def __post_init__(self) -> None:
+        members = self.members
+        if isinstance(members, Mapping):
+            object.__setattr__(self, "names", tuple(members))
+            members = list(members.values())
+        groups = tuple(tuple(sorted({int(i) for i in group})) for group in members)
+        names = tuple(range(len(groups))) if self.names is None else tuple(self.names)
+        if not groups or len(names) != len(groups) or len(set(names)) != len(names):
+            raise ValueError(f"expected at least one group and one distinct name each, got {len(groups)} and {names}")
+        for name, group in zip(names, groups, strict=True):
+            if not group:
+                raise ValueError(f"expected members in every group, got an empty group {name!r}: leave it out")
+        object.__setattr__(self, "members", groups)
+        object.__setattr__(self, "names", names)
+
+    @classmethod
+    def from_labels(cls, labels: Sequence[Any] | NDArray[Any]) -> Groups:
+        """Groups from one label per point, in the order of the sorted labels."""
+        names, inverse = np.unique(np.asarray(labels), return_inverse=True)
+        return cls([np.flatnonzero(inverse == i).tolist() for i in range(len(names))], names.tolist())
+
+    def __mul__(self, other: UncertaintySet) -> Combined:
+        raise TypeError("groups cannot be combined with another set: list the points of D × Θ in the groups instead")
+
+    def __repr__(self) -> str:
+        return f"Groups({len(list(self.members))} groups)"
+
+
+@dataclass(frozen=True, eq=False)
+class Combined(UncertaintySet):
+    """Several adversaries at once, each with its own coordinates; written as a product of sets."""
+
+    parts: Sequence[UncertaintySet]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        strays = [p for p in self.parts if not isinstance(p, Perturbation | Parameters | Estimate)]
+        if strays or len(self.parts) - len(self.perturbations) > 1:
+            raise TypeError(f"expected perturbations and at most one set of parameters, got {list(self.parts)}")
+        chosen = [p.columns for p in self.perturbations]
+        flat = [c for columns in chosen for c in columns or ()]
+        if len(chosen) > 1 and (None in chosen or len(set(flat)) < len(flat)):
+            raise ValueError(f"expected perturbations with columns of their own (columns=...), got {chosen}")
+
+    @property
+    def perturbations(self) -> list[Perturbation]:
+        """The parts that move x."""
+        return [part for part in self.parts if isinstance(part, Perturbation)]
+
+    @property
+    def parameters(self) -> Parameters | Estimate | None:
+        """The part that chooses θ, if there is one."""
+        return next((part for part in self.parts if isinstance(part, Parameters | Estimate)), None)
+
+
+def _parts(uncertainty: UncertaintySet) -> tuple[UncertaintySet, ...]:
+    if not isinstance(uncertainty, UncertaintySet):
+        raise TypeError(f"expected an uncertainty set such as Ball(0.1), got {uncertainty!r}")
+    return tuple(uncertainty.parts) if isinstance(uncertainty, Combined) else (uncertainty,)
+
+
+def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
+    from scipy.spatial.distance import cdist
+
+    metric = {1.0: "cityblock", 2.0: "euclidean"}.get(order, "chebyshev")
+    free = np.flatnonzero(reach > 0)
+    inside = np.ones((len(A), len(B)), dtype=bool)
+    if len(free):
+        inside = cdist(A[:, free] / reach[free], B[:, free] / reach[free], metric) <= BOUNDARY
+    return inside & _same(A, B, np.flatnonzero(reach == 0))
+
+
+def _same(A: Array, B: Array, columns: NDArray[np.intp]) -> Mask:
+    same = np.ones((len(A), len(B)), dtype=bool)
+    for c in columns:
+        same &= A[:, c, None] == B[None, :, c]
+    return same
+
+
+def _check_eps(eps: float) -> None:
+    if isinstance(eps, bool) or not isinstance(eps, int | float | np.number) or not (math.isfinite(eps) and eps >= 0):
+        raise ValueError(f"expected eps as a finite number >= 0, got {eps!r}")
+
+
+def _lengths(values: Sequence[float], what: str, *, least: float, strict: bool) -> tuple[float, ...]:
+    array = np.atleast_1d(np.asarray(values, dtype=float))
+    wrong = ~np.isfinite(array) | (array <= least if strict else array < least)
+    if array.ndim != 1 or np.any(wrong):
+        raise ValueError(f"expected {what} as finite numbers {'>' if strict else '>='} {least}, got {values}")
+    return tuple(array.tolist())
+
+
+def _columns(columns: Sequence[int] | None) -> tuple[int, ...] | None:
+    if columns is None:
+        return None
+    chosen = tuple(int(c) for c in columns)
+    if not chosen or min(chosen) < 0 or len(set(chosen)) < len(chosen):
+        raise ValueError(f"expected distinct column numbers from 0, got {list(columns)}")
+    return chosen
+
+
+def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:
+    lengths = np.asarray(values, dtype=float)
+    if len(lengths) != len(free):
+        raise ValueError(f"expected {len(free)} {what}, one per free coordinate, got {len(lengths)}")
+    full = np.zeros(dim)
+    full[free] = vector(lengths, len(free), what)
+    return full

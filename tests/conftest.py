@@ -1,0 +1,12 @@
+"""What all tests share: deterministic Hypothesis examples, and plots that need no screen."""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
+settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True, max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+# Read when matplotlib is first imported, here or in a subprocess.
+os.environ["MPLBACKEND"] = "Agg"
