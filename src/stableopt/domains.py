@@ -112,9 +112,7 @@ class Grid(Domain):
         nearest = np.array([np.asarray(axis)[i] for axis, i in zip(self.axes, rows, strict=True)])
         span = np.array([np.ptp(np.asarray(axis)) or 1.0 for axis in self.axes])
         if np.any(np.abs(nearest - point) > 1e-9 * span):
-            raise ValueError(
-                f"point {point.tolist()} is not in the domain; the nearest that is: {nearest.tolist()}"
-            )
+            raise ValueError(f"point {point.tolist()} is not in the domain; the nearest that is: {nearest.tolist()}")
         return int(np.ravel_multi_index(rows, self.shape))
 
     def __repr__(self) -> str:

@@ -18,6 +18,7 @@ recursion, so nothing is ever factorised again: μ += v (y − μ_j)/s, σ² −
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class LinearMean(Value):
         """The mean at the rows of X."""
         if X.shape[1] != len(self.weights):
             raise ValueError(f"expected points with {len(self.weights)} columns for this mean, got {X.shape[1]}")
-        return X @ np.array(self.weights)
+        return np.asarray(X @ np.array(self.weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,9 +239,6 @@ class _Rows:
         return _Rows(self._n, blocks, self._t + 1, written), blocks[-1][used]
 
 
-
-
-
 @dataclass(frozen=True, eq=False)
 class _RowFactor:
     """Any kernel: V is stored, and a new row reads it once."""
@@ -286,7 +284,7 @@ class _ProductFactor:
     def of(cls, gp: GP, blocks: Sequence[Array], prior_variance: Array) -> _ProductFactor | None:
         """The empty factor, or None where the kernel is no product, the noise is tiny or there is one block."""
         starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
-        kernels = gp.kernel.factor([range(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True)])
+        kernels = gp.kernel.factor([range(a, b) for a, b in itertools.pairwise(starts)])
         sizes = [len(block) for block in blocks]
         halves = [(math.prod(sizes[:i]), math.prod(sizes[i:])) for i in range(1, len(sizes))]
         if kernels is None or not halves or gp.noise < _PRODUCT_NOISE * math.sqrt(prior_variance.max()):

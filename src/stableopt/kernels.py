@@ -1,6 +1,6 @@
 """Covariance functions as an algebra of small frozen values: add them, multiply them, scale them, put them on columns.
 
-A kernel gives matrices and vector-Jacobian products, all that a posterior, a fit or a local search needs; it holds no data.
+A kernel gives matrices and vector-Jacobian products, all that a posterior, a fit or a search needs; it holds no data.
 
 Notation
     X, Z     (n, p), (m, p)  points, one a row; x_a and z_b are rows, x_j and z_j columns

@@ -199,7 +199,9 @@ class Optimizer:
         """
         run = json.loads(text)
         if not isinstance(run, dict) or run.get("format") != "stableopt run 1":
-            raise ValueError("expected a run written by Optimizer.to_json (format 'stableopt run 1'), got something else")
+            raise ValueError(
+                "expected a run written by Optimizer.to_json (format 'stableopt run 1'), got something else"
+            )
         domain, uncertainty, gp, chosen = (
             from_dict(run[key], functions) for key in ("domain", "uncertainty", "gp", "algorithm")
         )

@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -274,11 +274,17 @@ class Groups(UncertaintySet):
         names, inverse = np.unique(np.asarray(labels), return_inverse=True)
         return cls([np.flatnonzero(inverse == i).tolist() for i in range(len(names))], names.tolist())
 
+    @property
+    def lists(self) -> list[list[int]]:
+        """The numbers of the points in each group, increasing."""
+        groups = self.members.values() if isinstance(self.members, Mapping) else self.members
+        return [list(group) for group in groups]
+
     def __mul__(self, other: UncertaintySet) -> Combined:
         raise TypeError("groups cannot be combined with another set: list the points of D × Θ in the groups instead")
 
     def __repr__(self) -> str:
-        return f"Groups({len(list(self.members))} groups)"
+        return f"Groups({len(self.lists)} groups)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,10 +323,11 @@ def _parts(uncertainty: UncertaintySet) -> tuple[UncertaintySet, ...]:
 def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
     from scipy.spatial.distance import cdist
 
-    metric = {1.0: "cityblock", 2.0: "euclidean"}.get(order, "chebyshev")
     free = np.flatnonzero(reach > 0)
     inside = np.ones((len(A), len(B)), dtype=bool)
     if len(free):
+        metric: Literal["cityblock", "euclidean", "chebyshev"]
+        metric = "cityblock" if order == 1 else "euclidean" if order == 2 else "chebyshev"
         inside = cdist(A[:, free] / reach[free], B[:, free] / reach[free], metric) <= BOUNDARY
     return inside & _same(A, B, np.flatnonzero(reach == 0))
 

@@ -123,7 +123,7 @@ class Sliding(FiniteMaxMin):
         """The smallest value in the windows around some grid points."""
         source = self._embed(values)
         coordinates = np.unravel_index(decisions, self._shape)
-        centres = self._margin + sum(c * s for c, s in zip(coordinates, self._strides, strict=True))
+        centres = self._margin + np.array(self._strides) @ np.array(coordinates)
         minima = np.empty(len(decisions))
         rows = max(1, 2**20 // len(self._flat_offsets))
         for start in range(0, len(decisions), rows):
@@ -135,7 +135,7 @@ class Sliding(FiniteMaxMin):
         """The grid points in the window around this one."""
         around = self._offsets + np.array(np.unravel_index(decision, self._shape))
         inside = np.all((around >= 0) & (around < self._shape), axis=1)
-        return np.ravel_multi_index(tuple(around[inside].T), self._shape)
+        return np.asarray(np.ravel_multi_index(tuple(around[inside].T), self._shape), dtype=np.intp)
 
     def _embed(self, values: Array) -> Array:
         """The values in a flat array with infinity between rows and at both ends."""
@@ -151,7 +151,7 @@ def _ball_offsets(cells: Sequence[int], steps: Array, reach: Array, order: float
     offsets = np.indices([2 * c + 1 for c in cells]).reshape(len(cells), -1).T - np.array(cells)
     free = np.array(cells) > 0
     distances = np.linalg.norm(offsets[:, free] * (steps[free] / reach[free]), ord=order, axis=1)
-    return offsets[distances <= BOUNDARY]
+    return np.asarray(offsets[distances <= BOUNDARY], dtype=np.intp)
 
 
 class _Level(NamedTuple):
@@ -173,7 +173,9 @@ def _levels(offsets: Indices, cells: Sequence[int], strides: Sequence[int], *, s
     widths = (counts - 1) // 2
     distinct = np.unique(widths).tolist()
     starts = [0, *distinct[:-1]]
-    return [_Level(strides[free[-1]], a, b, shifts[widths == b].tolist()) for a, b in zip(starts, distinct, strict=True)]
+    return [
+        _Level(strides[free[-1]], a, b, shifts[widths == b].tolist()) for a, b in zip(starts, distinct, strict=True)
+    ]
 
 
 def _grown(window: Array, width: int, grown: int, stride: int, buffers: Iterator[Array]) -> Array:
@@ -313,7 +315,7 @@ class OverTheta(FiniteMaxMin):
     def _over_theta(self, values: Array) -> Array:
         table = values.reshape(-1, self._n_theta)
         if len(self._allowed) == self._n_theta:
-            return table.min(axis=1)
+            return np.asarray(table.min(axis=1))
         minima: Array = np.minimum.reduce([table[:, i] for i in self._allowed])
         return minima
 

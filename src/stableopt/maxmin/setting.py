@@ -75,7 +75,7 @@ class Setting:
     def point(self, index: int) -> Array:
         """Coordinates of a point: x, followed by θ if there is one."""
         if self._parameters is None:
-            return self.domain.points[index]
+            return np.asarray(self.domain.points[index])
         x, theta = divmod(index, len(self._parameters.block))
         return np.concatenate([self.domain.points[x], self._parameters.block[theta]])
 
@@ -109,7 +109,9 @@ class Setting:
         """The points that a decision stands for if nobody perturbs it: x itself, with any (or the estimated) θ."""
         if self._groups is not None:
             return self.solver.members(decision)
-        return np.array([decision]) if self._parameters is None else decision * len(self._parameters.block) + self._nominal
+        return (
+            np.array([decision]) if self._parameters is None else decision * len(self._parameters.block) + self._nominal
+        )
 
     @cached_property
     def homes(self) -> Indices:
@@ -155,10 +157,10 @@ class Setting:
 
     @cached_property
     def _first_group(self) -> NDArray[np.intp]:
-        groups = () if self._groups is None else tuple(self._groups.members)
+        groups = [] if self._groups is None else self._groups.lists
         first = np.full(len(self.domain), -1)
         for number in reversed(range(len(groups))):
-            first[list(groups[number])] = number
+            first[groups[number]] = number
         return first
 
 
@@ -248,9 +250,9 @@ def _pair_lists(points: Array, reaches: Callable[[Array, Array], Mask]) -> Finit
 
 
 def _group_lists(groups: Groups, n: int) -> Lists:
-    members = [list(group) for group in groups.members]
+    members = groups.lists
     outside = [i for group in members for i in group if not 0 <= i < n]
-    missing = np.setdiff1d(np.arange(n), np.concatenate(members))
+    missing = np.setdiff1d(np.arange(n), [i for group in members for i in group])
     if outside or len(missing):
         problem = f"point {outside[0]} does not exist" if outside else f"point {missing[0]} is in no group"
         raise ValueError(f"expected groups that cover the points 0 to {n - 1}, but {problem}")

@@ -1,0 +1,131 @@
+"""Pictures of problems, beliefs and comparisons. Needs matplotlib: ``pip install 'stableopt[plots]'``.
+
+Every function draws on axes that it is given and returns nothing, so that figures can be composed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stableopt._arrays import Array
+from stableopt.optimizer import Query, Report
+from stableopt.problems import Problem
+from stableopt.state import State
+
+try:
+    import matplotlib  # noqa: F401
+except ImportError as error:  # pragma: no cover - shown by a test in a process without matplotlib
+    raise ImportError("stableopt.plots needs matplotlib: pip install 'stableopt[plots]'") from error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe & Ito's palette, which people with any colour vision can tell apart.
+BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
+YELLOW, BLUE, RED, PINK = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+COLOURS = {
+    "StableOpt": BLUE,
+    "GP-UCB": RED,
+    "MaxiMin-GP-UCB": GREEN,
+    "Stable-GP-Random": ORANGE,
+    "Stable-GP-UCB": PINK,
+}
+"""One colour per algorithm, the same in every figure."""
+_MARKERS = dict(zip(COLOURS, ("o", "s", "^", "D", "v"), strict=True))
+
+
+def objective(axes: Axes, problem: Problem, *, robust: bool = False) -> None:
+    """f of a one-dimensional problem with its maximiser; with ``robust``, its worst case and the stable optimum."""
+    x, f = problem.domain.points[:, 0], problem.values
+    axes.plot(x, f, color=BLACK, lw=1.8, label="$f(x)$")
+    peak = int(np.argmax(f))
+    if not robust:
+        axes.plot(x[peak], f[peak], "*", color=RED, ms=15, label="$x_0^*$, the maximiser of $f$", zorder=5)
+    else:
+        worst = problem.setting.solver.minima(f)
+        best = problem.setting.solver.maximin(f)
+        axes.plot(x, worst, color=BLUE, lw=1.8, label=r"worst case, $\min_\delta\, f(x+\delta)$")
+        _window(axes, problem, peak, RED)
+        _window(axes, problem, best.decision, GREEN)
+        axes.plot(x[peak], worst[peak], "*", color=RED, ms=15, label="$x_0^*$ when perturbed", zorder=5)
+        label = r"$x_\epsilon^*$, the stable optimum"
+        axes.plot(x[best.decision], best.value, "*", color=GREEN, ms=15, label=label, zorder=5)
+    _finish(axes)
+
+
+def belief(
+    axes: Axes,
+    state: State,
+    *,
+    problem: Problem | None = None,
+    query: Query | None = None,
+    report: Report | None = None,
+) -> None:
+    """A one-dimensional posterior: band, mean and observations, and the decision, sample and report of a round."""
+    x = state.posterior.points[:, 0]
+    axes.fill_between(x, state.lcb, state.ucb, color=SKY, alpha=0.3, lw=0, label="between lcb and ucb")
+    axes.plot(x, state.posterior.mean, color=SKY, lw=1.2, ls="--", label="posterior mean")
+    if problem is not None:
+        axes.plot(x, problem.values, color=BLACK, lw=1.8, label="$f(x)$")
+    points = np.array([r.point[0] for r in state.rounds])
+    axes.plot(points, [r.y for r in state.rounds], "o", color=BLACK, mfc="white", ms=5, label="observations")
+    if query is not None:
+        shadow = state.setting.solver.members(query.decision_index)
+        axes.axvspan(x[shadow].min(), x[shadow].max(), color=GREEN, alpha=0.12, lw=0)
+        axes.axvline(x[query.decision_index], color=GREEN, lw=1.5, label=r"$\tilde{x}_t$ and what it can turn into")
+        at = query.point_index
+        axes.plot(x[at], state.lcb[at], "v", color=RED, ms=9, label="sampled point, where lcb is smallest", zorder=5)
+    if report is not None:
+        at = report.decision_index
+        low = axes.get_ylim()[0]
+        axes.plot(x[at], low, "^", color=BLUE, ms=11, clip_on=False, label="reported decision", zorder=6)
+        axes.set_ylim(bottom=low)
+    _finish(axes)
+
+
+def surface(axes: Axes, problem: Problem, values: Array, title: str) -> None:
+    """A function on a two-dimensional grid as filled contours, with both optima of the problem."""
+    grid: Any = problem.domain
+    levels = np.quantile(values, np.linspace(0.02, 1, 24))
+    shape = (values.reshape(grid.shape)).T
+    filled = axes.contourf(*grid.axes, shape, levels=np.unique(levels), cmap="viridis", extend="min")
+    axes.figure.colorbar(filled, ax=axes, format="%.0f")
+    peak = problem.domain.points[int(np.argmax(problem.values))]
+    best = problem.domain.points[problem.setting.solver.maximin(problem.values).decision]
+    edge: dict[str, Any] = {"mec": "white", "ms": 15, "ls": "none"}
+    axes.plot(*peak, "*", color=RED, label="maximiser of $f$", **edge)
+    axes.plot(*best, "*", color=GREEN, label="stable optimum", **edge)
+    axes.set(title=title, xlabel="$x$", ylabel="$y$")
+    axes.legend(loc="lower right", fontsize=8, framealpha=0.9)
+
+
+def regrets(axes: Axes, curves: Mapping[str, Array]) -> None:
+    """Mean ε-regret over rounds for each algorithm, with a band of one standard error; rows of a curve are runs."""
+    for name, runs in curves.items():
+        t = np.arange(1, runs.shape[1] + 1)
+        mean = runs.mean(axis=0)
+        error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.zeros_like(mean)
+        style: dict[str, Any] = {
+            "color": COLOURS.get(name),
+            "marker": _MARKERS.get(name),
+            "markevery": max(1, len(t) // 10),
+            "ms": 5,
+        }
+        axes.plot(t, mean, lw=1.8, label=name, **style)
+        axes.fill_between(t, mean - error, mean + error, color=COLOURS.get(name), alpha=0.15, lw=0)
+    axes.set(xlabel="round $t$", ylabel="mean ε-regret", xlim=(1, None))
+    axes.set_ylim(bottom=0)
+    _finish(axes)
+
+
+def _window(axes: Axes, problem: Problem, decision: int, colour: str) -> None:
+    x = problem.domain.points[problem.setting.solver.members(decision), 0]
+    axes.axvspan(x.min(), x.max(), color=colour, alpha=0.12, lw=0)
+
+
+def _finish(axes: Axes) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=8, frameon=False)
