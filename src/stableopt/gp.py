@@ -37,6 +37,7 @@ from stableopt.kernels import Kernel, Linear
 NOISE_FLOOR = 1e-6
 # With less noise than this fraction, the product form would lose too many digits (see `_ProductFactor`).
 _PRODUCT_NOISE = 1e-4
+_HEIGHT = 256  # rows of V that are kept together, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +112,7 @@ class GP(Value):
         """
         points = cartesian(blocks)
         prior_variance = self.kernel.diag(points)
-        factor = _ProductFactor.of(self, blocks, prior_variance) or _RowFactor(self.kernel, points, _Rows(len(points)))
+        factor = _ProductFactor.of(self, blocks, prior_variance) or _RowFactor.of(self, points)
         return TrackedPosterior(self, points, frozen(self.prior_mean(points)), frozen(prior_variance), factor)
 
 
@@ -217,26 +218,32 @@ class _Rows:
     one with pending points, or its sibling) gets its own copy of the block's first rows.
     """
 
-    def __init__(self, n: int, blocks: tuple[Array, ...] = (), t: int = 0, written: list[int] | None = None) -> None:
-        self._n, self._blocks, self._t = n, blocks, t
+    def __init__(
+        self, n: int, height: int, blocks: tuple[Array, ...] = (), t: int = 0, written: list[int] | None = None
+    ) -> None:
+        self.n, self.height = n, height
+        self._blocks, self._t = blocks, t
         self._written = [] if written is None else written  # rows written in the last block; shared with siblings
-        self._height = min(max(2**21 // n, 16), 256)
 
     def __iter__(self) -> Iterator[Array]:
-        return iter([block[: self._t - i * self._height] for i, block in enumerate(self._blocks)])
+        return iter([block[: self._t - i * self.height] for i, block in enumerate(self._blocks)])
+
+    def column(self, index: int) -> Array:
+        """One column of V (t,)."""
+        return np.concatenate([np.empty(0), *(block[:, index] for block in self)])
 
     def appended(self) -> tuple[_Rows, Array]:
         """The rows with one more, and that row, uninitialised, to be filled at once."""
-        used = self._t % self._height
+        used = self._t % self.height
         blocks, written = self._blocks, self._written
         if used == 0:
-            blocks, written = (*blocks, np.empty((self._height, self._n))), [0]
+            blocks, written = (*blocks, np.empty((self.height, self.n))), [0]
         elif written[0] != used:
-            copy = np.empty((self._height, self._n))
+            copy = np.empty((self.height, self.n))
             copy[:used] = blocks[-1][:used]
             blocks, written = (*blocks[:-1], copy), [used]
         written[0] = used + 1
-        return _Rows(self._n, blocks, self._t + 1, written), blocks[-1][used]
+        return _Rows(self.n, self.height, blocks, self._t + 1, written), blocks[-1][used]
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,9 +254,14 @@ class _RowFactor:
     points: Array
     rows: _Rows
 
+    @classmethod
+    def of(cls, gp: GP, points: Array) -> _RowFactor:
+        """The empty factor; with many candidates a block has fewer rows, since a branch copies one."""
+        n = len(points)
+        return cls(gp.kernel, points, _Rows(n, min(max(2**21 // n, 32), _HEIGHT)))
+
     def row(self, index: int) -> Array:
-        columns = [block[:, index] for block in self.rows]
-        return np.concatenate(columns) if columns else np.empty(0)
+        return self.rows.column(index)
 
     def extended(self, index: int, row: Array, s: float) -> tuple[_RowFactor, Array]:
         prior = self.kernel(self.points, self.points[index : index + 1])[:, 0]
@@ -276,8 +288,8 @@ class _ProductFactor:
     kernels: tuple[Kernel | None, ...]
     blocks: tuple[Array, ...]
     split: int
-    left: Array
-    right: Array
+    left: _Rows
+    right: _Rows
     L: Array
 
     @classmethod
@@ -292,29 +304,29 @@ class _ProductFactor:
         left, right = min(halves, key=sum)
         if min(left, right) == 1:
             return None
-        empty = np.empty((0, 0))
         split = halves.index((left, right)) + 1
-        return cls(tuple(kernels), tuple(blocks), split, np.empty((0, left)), np.empty((0, right)), empty)
+        return cls(tuple(kernels), tuple(blocks), split, _Rows(left, _HEIGHT), _Rows(right, _HEIGHT), np.empty((0, 0)))
 
     def row(self, index: int) -> Array:
         if not len(self.L):
             return np.empty(0)
-        i, j = divmod(index, self.right.shape[1])
-        row: Array = blas.dtrsv(self.L.T, self.left[:, i] * self.right[:, j], lower=0, trans=1, overwrite_x=1)
+        i, j = divmod(index, self.right.n)
+        row: Array = blas.dtrsv(self.L.T, self.left.column(i) * self.right.column(j), lower=0, trans=1, overwrite_x=1)
         return row
 
     def extended(self, index: int, row: Array, s: float) -> tuple[_ProductFactor, Array]:
         coordinates = np.unravel_index(index, [len(block) for block in self.blocks])
-        sides = [self._side(coordinates, 0, self.split), self._side(coordinates, self.split, len(self.blocks))]
-        left, right = np.vstack([self.left, sides[0]]), np.vstack([self.right, sides[1]])
-        weights = np.ones(len(row) + 1)
+        left, new_left = self.left.appended()
+        right, new_right = self.right.appended()
+        self._fill(new_left, coordinates, 0, self.split)
+        self._fill(new_right, coordinates, self.split, len(self.blocks))
+        weights = np.full((len(row) + 1, 1), 1 / s)
         if len(row):
-            weights[:-1] = -blas.dtrsv(self.L.T, row, lower=0, trans=0)
-        weights /= s
-        v = ((left * weights[:, None]).T @ right).ravel()
+            weights[:-1, 0] = blas.dtrsv(self.L.T, row, lower=0, trans=0) / -s
+        v = _weighted_product(left, right, weights)
         return _ProductFactor(self.kernels, self.blocks, self.split, left, right, _extended(self.L, row, s)), v
 
-    def _side(self, coordinates: tuple[np.intp, ...], start: int, stop: int) -> Array:
+    def _fill(self, row: Array, coordinates: tuple[np.intp, ...], start: int, stop: int) -> None:
         """Kernel values of an observed point with every combination of rows of the blocks start..stop."""
         values = np.ones(1)
         for kernel, block, i in zip(
@@ -322,7 +334,20 @@ class _ProductFactor:
         ):
             factor = np.ones(len(block)) if kernel is None else kernel(block, block[i : i + 1])[:, 0]
             values = np.multiply.outer(values, factor).ravel()
-        return values
+        row[:] = values
+
+
+def _weighted_product(left: _Rows, right: _Rows, weights: Array) -> Array:
+    """Σ_i weights_i · left_i ⊗ right_i as one vector."""
+    parts = (weights[i : i + left.height] for i in range(0, len(weights), left.height))
+    products = (
+        (a * part).T @ b if left.n < right.n else a.T @ (b * part)
+        for a, b, part in zip(left, right, parts, strict=True)
+    )
+    total: Array = next(products)
+    for product in products:
+        total += product
+    return total.ravel()
 
 
 def _extended(factor: Array, row: Array, s: float) -> Array:

@@ -20,6 +20,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
@@ -263,8 +264,10 @@ class Linear(Kernel):
         object.__setattr__(self, "covariance", tuple(map(tuple, matrix.tolist())))
 
     def _values(self, X: Array, Z: Array | None) -> Array:
-        mapped = X @ self._matrix(X.shape[1])
-        return np.asarray((mapped * X).sum(axis=1) if Z is None else mapped @ Z.T)
+        matrix = self._matrix(X.shape[1])
+        if Z is None:
+            return np.asarray(((X @ matrix) * X).sum(axis=1))
+        return np.asarray(X @ (matrix @ Z.T) if len(Z) < len(X) else (X @ matrix) @ Z.T)
 
     def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
         matrix = self._matrix(X.shape[1])
@@ -278,6 +281,10 @@ class Linear(Kernel):
                 f"expected {len(self.covariance)} columns, as the covariance has, got {p} columns: "
                 "give a covariance of that size or choose columns with kernel.on(columns)"
             )
+        return self._array
+
+    @cached_property
+    def _array(self) -> Array:
         return np.array(self.covariance)
 
     def _factor(self, blocks: Blocks) -> Factors | None:

@@ -125,7 +125,7 @@ class Optimizer:
         state = self._state
         t = state.t + 1
         sample = self.algorithm.sampling.sample(state, np.random.default_rng([self.seed, t]))
-        worst = state.setting.solver.worst(sample.decision, state.lcb)
+        worst = state.pessimistic(sample.decision)
         return Query(
             t,
             state.setting.decision(sample.decision),
@@ -160,9 +160,11 @@ class Optimizer:
             raise ValueError("nothing to report yet: tell at least one value first")
         solver = state.setting.solver
         decision = self.algorithm.reporting.choose(state)
-        lower, upper = (state.lcb, state.ucb) if state.intersected is None else state.intersected
-        optimum = state.optimistic if state.intersected is None else solver.maximin(upper)
-        worst = solver.worst(decision, lower)
+        if state.intersected is None:
+            upper, optimum, worst = state.ucb, state.optimistic, state.pessimistic(decision)
+        else:
+            lower, upper = state.intersected
+            optimum, worst = solver.maximin(upper), solver.worst(decision, lower)
         return Report(
             state.t,
             state.setting.decision(decision),

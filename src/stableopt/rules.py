@@ -49,7 +49,7 @@ class OptimisticPessimistic(SamplingRule):
     def sample(self, state: State, rng: np.random.Generator) -> Sample:
         """x̃_t and x̃_t + δ_t."""
         decision = state.optimistic.decision  # Alg. 1, line 2
-        return Sample(decision, state.setting.solver.worst(decision, state.lcb).point)  # Alg. 1, line 3
+        return Sample(decision, state.pessimistic(decision).point)  # Alg. 1, line 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class BestSoFar(ReportingRule):
 
     def choose(self, state: State) -> int:
         """The decision with the best guarantee now."""
-        return state.setting.solver.maximin(state.lcb, state.decisions).decision
+        return state.setting.solver.best(state.lcb, state.decisions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class BestIntersected(ReportingRule):
     def choose(self, state: State) -> int:
         """The decision with the best guarantee that was ever known."""
         lower = state.lcb if state.intersected is None else state.intersected[0]
-        return state.setting.solver.maximin(lower, state.decisions).decision
+        return state.setting.solver.best(lower, state.decisions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +131,7 @@ class BestOfAll(ReportingRule):
 
     def choose(self, state: State) -> int:
         """The decision with the best guarantee."""
-        return state.setting.solver.maximin(state.lcb).decision
+        return state.setting.solver.best(state.lcb)
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,6 +64,16 @@ class State:
         """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2)."""
         return self.setting.solver.maximin(self.ucb)
 
+    def pessimistic(self, decision: int) -> Solution:
+        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1})."""
+        if decision not in self._pessimistic:
+            self._pessimistic[decision] = self.setting.solver.worst(decision, self.lcb)
+        return self._pessimistic[decision]
+
+    @cached_property
+    def _pessimistic(self) -> dict[int, Solution]:
+        return {}
+
     @property
     def decisions(self) -> Indices:
         """The decisions of all rounds so far."""
@@ -75,7 +85,7 @@ class State:
 
     def after(self, decision: int, point: int, y: float) -> State:
         """The state with one more round."""
-        lower = self.setting.solver.worst(decision, self.lcb).value
+        lower = self.pessimistic(decision).value
         user_decision, user_point = self.setting.decision(decision), self.setting.point(point)
         this = Round(self.t + 1, user_decision, user_point, y, lower, decision, point)
         posterior = self.posterior.update(point, y)

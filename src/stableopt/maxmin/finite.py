@@ -57,14 +57,16 @@ class FiniteMaxMin(ABC):
     def members(self, decision: int) -> Indices:
         """A(d): the numbers of the points, increasing."""
 
-    def maximin(self, values: Array, among: Indices | None = None) -> Solution:
-        """The decision with the largest minimum, among all or the given ones, and the point of that minimum."""
+    def best(self, values: Array, among: Indices | None = None) -> int:
+        """The decision with the largest minimum, among all or the given ones."""
         if among is None:
-            decision = int(np.argmax(self.minima(values)))
-        else:
-            among = np.unique(among)
-            decision = int(among[np.argmax(self.minima_at(among, values))])
-        return self.worst(decision, values)
+            return int(np.argmax(self.minima(values)))
+        among = np.unique(among)
+        return int(among[np.argmax(self.minima_at(among, values))])
+
+    def maximin(self, values: Array) -> Solution:
+        """The decision with the largest minimum, and the point of that minimum."""
+        return self.worst(self.best(values), values)
 
     def worst(self, decision: int, values: Array) -> Solution:
         """The point where this decision is worst."""
@@ -85,15 +87,16 @@ class Sliding(FiniteMaxMin):
         self.n_decisions = self.n_points = math.prod(shape)
         self._shape = tuple(shape)
         cells = [min(int(r / h * BOUNDARY), n - 1) for r, h, n in zip(reach, steps, shape, strict=True)]
-        self._pad = cells
+        self._cells = cells
         padded = [n + c for n, c in zip(shape, cells, strict=True)]
         self._strides = [math.prod(padded[i + 1 :]) for i in range(len(padded))]
-        self._offsets = _ball_offsets(cells, steps, reach, order)
-        self._flat_offsets = self._offsets @ np.array(self._strides, dtype=np.intp)
+        self._window = _ball(cells, steps, reach, order)
+        offsets = np.argwhere(self._window) - np.array(cells)
+        self._flat_offsets = offsets @ np.array(self._strides, dtype=np.intp)
         self._margin = int(np.sum(np.array(cells) * self._strides))
         self._padded = tuple(padded)
         self._chunk = max(2**16, 2 * self._margin)  # values that stay in cache, with a halo that does not dominate
-        self._levels = _levels(self._offsets, cells, self._strides, separable=order == math.inf)
+        self._levels = _levels(offsets, cells, self._strides, separable=order == math.inf)
 
     def minima(self, values: Array) -> Array:
         """The smallest value in the window around every grid point."""
@@ -128,14 +131,17 @@ class Sliding(FiniteMaxMin):
         rows = max(1, 2**20 // len(self._flat_offsets))
         for start in range(0, len(decisions), rows):
             chunk = slice(start, start + rows)
-            minima[chunk] = source[centres[chunk, None] + self._flat_offsets].min(axis=1)
+            minima[chunk] = source.take(centres[chunk, None] + self._flat_offsets).min(axis=1)
         return minima
 
     def members(self, decision: int) -> Indices:
         """The grid points in the window around this one."""
-        around = self._offsets + np.array(np.unravel_index(decision, self._shape))
-        inside = np.all((around >= 0) & (around < self._shape), axis=1)
-        return np.asarray(np.ravel_multi_index(tuple(around[inside].T), self._shape), dtype=np.intp)
+        centre = [int(i) for i in np.unravel_index(decision, self._shape)]
+        low = [max(0, c - i) for i, c in zip(centre, self._cells, strict=True)]
+        high = [c + min(c, n - 1 - i) + 1 for i, c, n in zip(centre, self._cells, self._shape, strict=True)]
+        inside = np.nonzero(self._window[tuple(map(slice, low, high))])
+        around = tuple(o + (a + i - c) for o, a, i, c in zip(inside, low, centre, self._cells, strict=True))
+        return np.asarray(np.ravel_multi_index(around, self._shape), dtype=np.intp)
 
     def _embed(self, values: Array) -> Array:
         """The values in a flat array with infinity between rows and at both ends."""
@@ -146,12 +152,13 @@ class Sliding(FiniteMaxMin):
         return flat
 
 
-def _ball_offsets(cells: Sequence[int], steps: Array, reach: Array, order: float) -> Indices:
-    """All offsets of the ball in cells (m, p), in lexicographic order."""
-    offsets = np.indices([2 * c + 1 for c in cells]).reshape(len(cells), -1).T - np.array(cells)
+def _ball(cells: Sequence[int], steps: Array, reach: Array, order: float) -> Mask:
+    """Which offsets are in the ball: a mask of 2·cells + 1 along each axis, centred on no offset."""
+    shape = [2 * c + 1 for c in cells]
     free = np.array(cells) > 0
+    offsets = np.indices(shape).reshape(len(cells), -1).T - np.array(cells)
     distances = np.linalg.norm(offsets[:, free] * (steps[free] / reach[free]), ord=order, axis=1)
-    return np.asarray(offsets[distances <= BOUNDARY], dtype=np.intp)
+    return np.asarray(distances <= BOUNDARY).reshape(shape)
 
 
 class _Level(NamedTuple):
@@ -222,7 +229,7 @@ class AxisMinima(FiniteMaxMin):
 class Lists(FiniteMaxMin):
     """A(d) as one list of point numbers per decision, all in one array."""
 
-    def __init__(self, n_points: int, starts: Indices, points: NDArray[np.integer]) -> None:
+    def __init__(self, n_points: int, starts: Indices, points: Indices) -> None:
         """The list of decision d is points[starts[d]:starts[d + 1]], increasing and not empty."""
         self.n_decisions, self.n_points = len(starts) - 1, n_points
         self._starts, self._points = starts, points
@@ -235,15 +242,18 @@ class Lists(FiniteMaxMin):
 
     def minima(self, values: Array) -> Array:
         """The smallest value in every list."""
-        return np.minimum.reduceat(values[self._points], self._starts[:-1])
+        return np.minimum.reduceat(values.take(self._points), self._starts[:-1])
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The smallest value in some lists."""
-        return _minima_by_members(self, decisions, values)
+        lengths = self._starts[decisions + 1] - self._starts[decisions]
+        ends = np.cumsum(lengths)
+        entries = np.repeat(self._starts[decisions] - (ends - lengths), lengths) + np.arange(ends[-1])
+        return np.minimum.reduceat(values.take(self._points[entries]), ends - lengths)
 
     def members(self, decision: int) -> Indices:
         """The list of this decision."""
-        return self._points[self._starts[decision] : self._starts[decision + 1]].astype(np.intp, copy=False)
+        return self._points[self._starts[decision] : self._starts[decision + 1]]
 
 
 class Pairwise(FiniteMaxMin):

@@ -38,7 +38,7 @@ from stableopt.uncertainty import (
     UncertaintySet,
 )
 
-LIST_LIMIT = 2**26  # entries of neighbour lists that are kept (4 bytes each); beyond, pairs are tested every time
+LIST_LIMIT = 2**25  # entries of neighbour lists that are kept (8 bytes each); beyond, pairs are tested every time
 
 Decision = Array | Hashable
 """What is reported: the coordinates x, or the name of a group."""
@@ -225,7 +225,7 @@ def _neighbour_lists(points: Array, ball: NormBall) -> FiniteMaxMin:
     columns = np.concatenate([own, pairs[:, 1], pairs[:, 0]])
     order = np.lexsort((columns, rows))
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    return Lists(n, starts, columns[order].astype(np.int32))
+    return Lists(n, starts, columns[order])
 
 
 def _pair_lists(points: Array, reaches: Callable[[Array, Array], Mask]) -> FiniteMaxMin:
@@ -243,7 +243,7 @@ def _pair_lists(points: Array, reaches: Callable[[Array, Array], Mask]) -> Finit
         counts.append(count)
         total += len(columns)
         if total <= LIST_LIMIT:
-            found.append(columns.astype(np.int32))
+            found.append(columns)
     if total > LIST_LIMIT:
         return Pairwise(points, reaches)
     return Lists(n, np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(found))
