@@ -57,7 +57,8 @@ def demo(
             )
         progress.update(bar, description="drawing")
         figures = demonstration.draw(PROBLEMS["peaks"], PROBLEMS["polynomial"], curves["polynomial"], out)
-    console.print(_comparison(curves, runs))
+    for name, _, _, shown in _PLAYS:
+        console.print(_comparison(name, curves[name], shown))
     console.print(
         "ε-regret: how much worse the reported decision is than the stable optimum, both at their worst. "
         "± is one standard error over the runs, which share their initial points and their noise."
@@ -67,19 +68,15 @@ def demo(
     console.print(f"{time.perf_counter() - started:.0f} s")
 
 
-def _comparison(curves: dict[str, dict[str, Array]], runs: int) -> Table:
-    table = Table(title=f"Mean ε-regret of the reported decision over {runs} runs (0 is best)")
+def _comparison(name: str, curves: dict[str, Array], shown: tuple[int, ...]) -> Table:
+    runs = len(next(iter(curves.values())))
+    table = Table(title=f"{name}: mean ε-regret over {runs} runs (0 is best)", title_justify="left")
     table.add_column("algorithm")
-    for name, _, _, shown in _PLAYS:
-        for t in shown:
-            table.add_column(f"{name}\nt = {t}", justify="right")
-    for algorithm in ALGORITHMS:
-        cells = []
-        for name, _, _, shown in _PLAYS:
-            regrets = curves[name][algorithm]
-            best = {t: min(other[:, t - 1].mean() for other in curves[name].values()) for t in shown}
-            cells += [_cell(regrets[:, t - 1], best[t]) for t in shown]
-        table.add_row(algorithm, *cells)
+    for t in shown:
+        table.add_column(f"t = {t}", justify="right")
+    best = [min(regrets[:, t - 1].mean() for regrets in curves.values()) for t in shown]
+    for algorithm, regrets in curves.items():
+        table.add_row(algorithm, *(_cell(regrets[:, t - 1], b) for t, b in zip(shown, best, strict=True)))
     return table
 
 

@@ -229,7 +229,7 @@ class Matern(Stationary):
     def _h(self, squared: Array) -> Array:
         squared *= 2 * self.nu
         s = np.sqrt(squared, out=squared)
-        if self.nu > 1:  # (s^ν K_ν)' = -s^ν K_(ν-1)
+        if self.nu > 1:  # from (s^ν K_ν)' = -s^ν K_(ν-1), h = -2ν 2^(1-ν)/Γ(ν) s^(ν-1) K_(ν-1)(s), also below
             return _matern(self.nu - 1, s) * (-self.nu / (self.nu - 1))
         slope = -2 * self.nu * _bessel(self.nu, self.nu - 1, np.minimum(s, 1e4))
         slope[s == 0] = 0.0
@@ -516,7 +516,7 @@ def _bessel(nu: float, order: float, s: Array) -> Array:
 def _mixture(nu: float, s: Array) -> Array:
     """m_ν(s) = E exp(-s²/4τ) for τ ~ Gamma(ν), by the trapezoidal rule in √ν log(τ/ν); overwrites s.
 
-    K_ν(s) overflows for large ν; this mixture of SE kernels cannot, and for ν > 20 it is exact up to rounding.
+    K_ν(s) overflows for large ν; this mixture of SE kernels cannot, and for ν > 20 its error is below 1e-15.
     """
     x = np.linspace(-13.0, 9.0, 45) / math.sqrt(nu)
     weights = np.exp(nu * (x - np.expm1(x)))

@@ -124,7 +124,7 @@ class Optimizer:
         """What to measure next. Asking again without telling gives the same query."""
         state = self._state
         t = state.t + 1
-        sample = self.algorithm.sampling.sample(state, np.random.default_rng([self.seed, t]))
+        sample = self.algorithm.sampling.sample(state, self.seed)
         worst = state.pessimistic(sample.decision)
         return Query(
             t,

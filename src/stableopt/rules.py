@@ -27,8 +27,8 @@ class SamplingRule(Value, ABC):
     """Which point to measure next."""
 
     @abstractmethod
-    def sample(self, state: State, rng: np.random.Generator) -> Sample:
-        """The next sample; the same for the same state and generator."""
+    def sample(self, state: State, seed: int) -> Sample:
+        """The next sample; the same for the same state and seed."""
 
 
 class ReportingRule(Value, ABC):
@@ -46,7 +46,7 @@ class ReportingRule(Value, ABC):
 class OptimisticPessimistic(SamplingRule):
     """StableOpt: the decision with the best worst-case ucb, measured where its lcb is smallest (Alg. 1)."""
 
-    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+    def sample(self, state: State, seed: int) -> Sample:
         """x̃_t and x̃_t + δ_t."""
         decision = state.optimistic.decision  # Alg. 1, line 2
         return Sample(decision, state.pessimistic(decision).point)  # Alg. 1, line 3
@@ -59,7 +59,7 @@ class OptimisticItself(SamplingRule):
     Where a decision stands for several points (a group, an unknown parameter), the one with the smallest ucb.
     """
 
-    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+    def sample(self, state: State, seed: int) -> Sample:
         """x̃_t itself."""
         decision = state.optimistic.decision
         home = state.setting.home(decision)
@@ -70,7 +70,7 @@ class OptimisticItself(SamplingRule):
 class LargestUcb(SamplingRule):
     """GP-UCB: the point with the largest ucb, as if there were no adversary (eq. gpucb)."""
 
-    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+    def sample(self, state: State, seed: int) -> Sample:
         """The point with the largest ucb, and the decision that it stands for."""
         homes = state.setting.homes
         whole = len(homes) == len(state.ucb)
@@ -82,10 +82,10 @@ class LargestUcb(SamplingRule):
 class UniformlyRandom(SamplingRule):
     """Any point that the adversary could choose, with equal probability."""
 
-    def sample(self, state: State, rng: np.random.Generator) -> Sample:
+    def sample(self, state: State, seed: int) -> Sample:
         """A random point, and the decision that it stands for."""
         reachable = state.setting.reachable
-        point = int(reachable[rng.integers(len(reachable))])
+        point = int(reachable[np.random.default_rng([seed, state.t + 1]).integers(len(reachable))])
         return Sample(state.setting.decision_of(point), point)
 
 

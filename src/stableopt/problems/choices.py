@@ -99,7 +99,7 @@ def recipe() -> Problem:
         uncertainty=Hamming(1, columns=[0, 1, 2, 3]) * Ball(10.0, columns=[4]),
         f=_taste,
         noise=0.1,
-        gp=GP(3.0 * (Categorical(0.6).on([0, 1, 2, 3]) * SE(25.0).on([4])), noise=0.1, mean=5.0),
+        gp=GP(5.0 * (Categorical(0.9).on([0, 1, 2, 3]) * SE(26.0).on([4])), noise=0.1, mean=4.0),
         stable_decision=np.zeros(5),
         stable_value=0.0,
     )

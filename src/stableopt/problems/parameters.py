@@ -25,7 +25,7 @@ def wind() -> Problem:
         uncertainty=Parameters(np.linspace(6.0, 18.0, 7)),
         f=_turbine,
         noise=0.05,
-        gp=GP(2.0 * SE((6.0, 4.0, 5.0)), noise=0.05, mean=0.0),
+        gp=GP(SE((6.0, 5.0, 4.5)), noise=0.05, mean=-0.5),
         stable_decision=np.zeros(2),
         stable_value=0.0,
     )
@@ -33,10 +33,11 @@ def wind() -> Problem:
 
 def _turbine(X: Array) -> Array:
     pitch, speed, wind = X.T
-    tuned = np.exp(-0.5 * ((pitch - (wind - 6.0)) / 7.0) ** 2 - 0.5 * ((speed - 6.0 - 0.6 * (wind - 6)) / 4.0) ** 2)
-    load = wind / 12.0 - pitch / 20.0 + (speed - 11.0) / 15.0
-    overload = 1.5 / (1.0 + np.exp(-6.0 * (load - 0.9)))
-    return (0.8 + 0.1 * (wind - 6.0)) * tuned - overload
+    above = wind - 6.0
+    tuned = np.exp(-0.5 * ((pitch - above) / 8.0) ** 2 - 0.5 * ((speed - 8.0 - 0.5 * above) / 4.0) ** 2)
+    overload = 2.0 * _sigmoid((wind - 0.8 * pitch + 0.6 * (speed - 10.0) - 10.0) / 1.5)
+    stall = 0.8 * _sigmoid((pitch - above - 12.0) / 1.5)
+    return (1.2 + 0.06 * above) * tuned - overload - stall
 
 
 def dose() -> Problem:
@@ -51,11 +52,11 @@ def dose() -> Problem:
     return Problem(
         name="dose",
         summary="How much of a drug to give and how often, when the patient's clearance and volume are estimates.",
-        domain=Grid.linspace([100.0, 4.0], [1100.0, 24.0], [41, 21]),
+        domain=Grid.linspace([100.0, 4.0], [600.0, 16.0], [26, 25]),
         uncertainty=Estimate(theta, [5.0, 40.0], Ball(1.0, scales=[2.0, 12.0])),
         f=_benefit,
         noise=0.02,
-        gp=GP(0.3 * SE((250.0, 8.0, 2.5, 20.0)), noise=0.02, mean=0.0),
+        gp=GP(0.5 * SE((150.0, 5.0, 1.8, 18.0)), noise=0.02, mean=0.0),
         stable_decision=np.zeros(2),
         stable_value=0.0,
     )
@@ -67,8 +68,7 @@ def _benefit(X: Array) -> Array:
     highest = amount / (volume * (1.0 - decay))
     lowest = highest * decay
     effect = lowest**2 / (3.0**2 + lowest**2)
-    toxicity = 1.0 / (1.0 + np.exp(-0.5 * (highest - 20.0)))
-    return effect - toxicity + 0.01 * interval
+    return effect - 2.0 * _sigmoid((highest - 22.0) / 1.5) + 0.3 * np.log2(interval / 4.0)
 
 
 def kiln() -> Problem:
@@ -84,7 +84,7 @@ def kiln() -> Problem:
         uncertainty=Ball(1.0, scales=[20.0, 0.75]) * Parameters([0.5, 0.6, 0.7, 0.8]),
         f=_strength,
         noise=0.05,
-        gp=GP(1.5 * SE((60.0, 2.5, 0.2)), noise=0.05, mean=0.0),
+        gp=GP(SE((45.0, 2.2, 0.4)), noise=0.05, mean=0.0),
         stable_decision=np.zeros(2),
         stable_value=0.0,
     )
@@ -95,5 +95,10 @@ def _strength(X: Array) -> Array:
     ideal = 1020.0 + 200.0 * (silica - 0.5)
     sintered = np.exp(-0.5 * ((temperature - ideal) / 70.0) ** 2 - 0.5 * ((hours - 6.0) / 3.0) ** 2)
     glaze = 1.6 * np.exp(-0.5 * ((temperature - 1130.0) / 25.0) ** 2 - 0.5 * ((hours - 9.0) / 1.2) ** 2)
-    slump = 1.5 / (1.0 + np.exp(-(temperature - 1150.0 + 8.0 * (hours - 8.0) - 150.0 * (silica - 0.65)) / 12.0))
+    slump = 1.5 * _sigmoid((temperature - 1150.0 + 8.0 * (hours - 8.0) - 150.0 * (silica - 0.65)) / 12.0)
     return 2.0 * sintered + glaze - slump
+
+
+def _sigmoid(x: Array) -> Array:
+    values: Array = 1.0 / (1.0 + np.exp(-x))
+    return values

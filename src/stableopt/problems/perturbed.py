@@ -27,7 +27,7 @@ def polynomial() -> Problem:
         uncertainty=Ball(0.5),
         f=_polynomial,
         noise=0.1,
-        gp=GP(900.0 * SE((0.7, 0.9)), noise=0.1, mean=-20.0),
+        gp=GP(10000.0 * SE((0.9, 1.0)), noise=0.1, mean=-20.0),
         stable_decision=np.array([-0.95 + 4.15 * 18 / 99, -0.45 + 4.85 * 15 / 99]),
         stable_value=-4.333446528642711,
     )
@@ -88,7 +88,7 @@ def mooring() -> Problem:
         uncertainty=Rectangle([1.5, 4.0]),
         f=_mooring,
         noise=0.05,
-        gp=GP(2.0 * SE((3.0, 5.0)), noise=0.05, mean=1.0),
+        gp=GP(SE((4.5, 5.0)), noise=0.05, mean=1.0),
         stable_decision=np.array([20.0, 20.0]),
         stable_value=0.0,
     )
@@ -111,10 +111,10 @@ def alloys() -> Problem:
         name="alloys",
         summary="The toughest of 800 alloys when the amounts of four additives may be off by a little in total.",
         domain=Points(_amounts()),
-        uncertainty=Ball(0.35, norm=1),
+        uncertainty=Ball(0.4, norm=1),
         f=_toughness,
         noise=0.05,
-        gp=GP(1.0 * SE(0.35), noise=0.05, mean=0.5),
+        gp=GP(0.3 * SE(0.3), noise=0.05, mean=0.5),
         stable_decision=np.zeros(4),
         stable_value=0.0,
     )
@@ -126,8 +126,8 @@ def _amounts() -> Array:
 
 
 def _toughness(X: Array) -> Array:
-    narrow = 2.4 * np.exp(-0.5 * np.sum(((X - [0.25, 0.7, 0.3, 0.65]) / 0.2) ** 2, axis=1))
-    wide = 1.5 * np.exp(-0.5 * np.sum(((X - [0.7, 0.4, 0.6, 0.35]) / [0.35, 0.4, 0.4, 0.35]) ** 2, axis=1))
+    narrow = 2.2 * np.exp(-0.5 * np.sum(((X - [0.25, 0.7, 0.3, 0.65]) / 0.17) ** 2, axis=1))
+    wide = 1.7 * np.exp(-0.5 * np.sum(((X - [0.7, 0.4, 0.6, 0.35]) / [0.35, 0.4, 0.4, 0.35]) ** 2, axis=1))
     return narrow + wide - 0.4 * X[:, 2] * X[:, 3]
 
 
