@@ -77,18 +77,19 @@ def figure_1(problem: Problem, *, seed: int, initial: int) -> Figure:
     middle.set_title("The best point when it is perturbed")
     *_, step = play(problem, "GP-UCB", rounds=20, initial=initial, seed=seed)
     plots.belief(right, step.before, problem=problem, report=step.report)
-    right.set_title("GP-UCB, t = 20: on the narrow peak")
+    right.set_title("What GP-UCB reports at t = 20")
     return figure
 
 
 def execution(problem: Problem, *, seed: int, initial: int) -> Figure:
     """The supplement's execution figure: StableOpt's choices at t = 5 and t = 15."""
-    figure = Figure(figsize=(12, 4.2), layout="constrained")
+    figure = Figure(figsize=(12, 4.6), layout="constrained")
     steps = list(play(problem, "StableOpt", rounds=15, initial=initial, seed=seed))
     for axes, t in zip(figure.subplots(1, 2, sharey=True), (5, 15), strict=True):
         step = steps[t - 1]
         plots.belief(axes, step.before, problem=problem, query=step.query, report=step.report)
         axes.set_title(f"StableOpt, t = {t}")
+    plots.share_legend(figure)
     return figure
 
 

@@ -1,6 +1,6 @@
 """Pictures of problems, beliefs and comparisons. Needs matplotlib: ``pip install 'stableopt[plots]'``.
 
-Every function draws on axes that it is given and returns nothing, so that figures can be composed.
+Functions draw on axes that they are given and return nothing, so that figures can be composed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ except ImportError as error:  # pragma: no cover - shown by a test in a process 
     raise ImportError("stableopt.plots needs matplotlib: pip install 'stableopt[plots]'") from error
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe & Ito's palette, which people with any colour vision can tell apart.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
@@ -53,6 +55,7 @@ def objective(axes: Axes, problem: Problem, *, robust: bool = False) -> None:
         axes.plot(x[peak], worst[peak], "*", color=RED, ms=15, label="$x_0^*$ when perturbed", zorder=5)
         label = r"$x_\epsilon^*$, the stable optimum"
         axes.plot(x[best.decision], best.value, "*", color=GREEN, ms=15, label=label, zorder=5)
+    axes.set_xlabel("$x$")
     _finish(axes)
 
 
@@ -83,21 +86,22 @@ def belief(
         low = axes.get_ylim()[0]
         axes.plot(x[at], low, "^", color=BLUE, ms=11, clip_on=False, label="reported decision", zorder=6)
         axes.set_ylim(bottom=low)
+    axes.set_xlabel("$x$")
     _finish(axes)
 
 
 def surface(axes: Axes, problem: Problem, values: Array, title: str) -> None:
     """A function on a two-dimensional grid as filled contours, with both optima of the problem."""
     grid: Any = problem.domain
-    levels = np.quantile(values, np.linspace(0.02, 1, 24))
-    shape = (values.reshape(grid.shape)).T
-    filled = axes.contourf(*grid.axes, shape, levels=np.unique(levels), cmap="viridis", extend="min")
+    levels = np.linspace(np.quantile(values, 0.15), values.max(), 25)
+    table = values.reshape(grid.shape).T
+    filled = axes.contourf(*grid.axes, table, levels=levels, cmap="viridis", extend="min")
     axes.figure.colorbar(filled, ax=axes, format="%.0f")
     peak = problem.domain.points[int(np.argmax(problem.values))]
     best = problem.domain.points[problem.setting.solver.maximin(problem.values).decision]
-    edge: dict[str, Any] = {"mec": "white", "ms": 15, "ls": "none"}
+    edge: dict[str, Any] = {"mec": BLACK, "ms": 15, "ls": "none"}
     axes.plot(*peak, "*", color=RED, label="maximiser of $f$", **edge)
-    axes.plot(*best, "*", color=GREEN, label="stable optimum", **edge)
+    axes.plot(*best, "*", color="white", label="stable optimum", **edge)
     axes.set(title=title, xlabel="$x$", ylabel="$y$")
     axes.legend(loc="lower right", fontsize=8, framealpha=0.9)
 
@@ -119,6 +123,17 @@ def regrets(axes: Axes, curves: Mapping[str, Array]) -> None:
     axes.set(xlabel="round $t$", ylabel="mean ε-regret", xlim=(1, None))
     axes.set_ylim(bottom=0)
     _finish(axes)
+
+
+def share_legend(figure: Figure) -> None:
+    """One legend below all axes of a figure with a constrained layout, instead of one inside each."""
+    entries: dict[str, Artist] = {}
+    for axes in figure.axes:
+        handles, labels = axes.get_legend_handles_labels()
+        entries.update((str(label), handle) for label, handle in zip(labels, handles, strict=True))
+        if (legend := axes.get_legend()) is not None:
+            legend.remove()
+    figure.legend(list(entries.values()), list(entries), loc="outside lower center", ncols=4, fontsize=9, frameon=False)
 
 
 def _window(axes: Axes, problem: Problem, decision: int, colour: str) -> None:

@@ -1,0 +1,82 @@
+"""The command line shows what it promises, and says what to do when it cannot."""
+
+import subprocess
+import sys
+
+import matplotlib.image
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import stableopt
+from stableopt.cli import app
+from stableopt.demo import compare, play
+from stableopt.problems import PROBLEMS
+from stableopt.rules import ALGORITHMS
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo") / "new" / "folder"
+    return CliRunner().invoke(app, ["demo", "--runs", "2", "--out", str(folder)]), folder
+
+
+def test_demo_compares_all_algorithms_on_both_problems(demo):
+    result, _ = demo
+    assert result.exit_code == 0, result.output
+    for name in ALGORITHMS:
+        assert result.output.count(f"│ {name} ") == 2
+    assert "peaks: mean ε-regret over 2 runs" in result.output
+    assert "polynomial: mean ε-regret over 2 runs" in result.output
+
+
+@pytest.mark.parametrize("name", ["figure-1.png", "execution.png", "polynomial.png"])
+def test_demo_writes_pictures_that_are_not_blank(demo, name):
+    image = matplotlib.image.imread(demo[1] / name)
+    assert image.shape[0] > 300 and image.shape[1] > 1000
+    assert len(np.unique(image.reshape(-1, image.shape[-1]), axis=0)) > 100
+
+
+def test_demo_refuses_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "file")])
+    assert result.exit_code == 2
+    assert "choose another with --out" in result.output
+    assert (tmp_path / "file").read_text() == "not a folder"
+
+
+def test_demo_refuses_zero_runs(tmp_path):
+    result = CliRunner().invoke(app, ["demo", "--runs", "0", "--out", str(tmp_path / "none")])
+    assert result.exit_code == 2
+    assert not (tmp_path / "none").exists()
+
+
+def test_version_is_the_package_s():
+    result = subprocess.run(
+        [sys.executable, "-m", "stableopt", "--version"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["stableopt", stableopt.__version__]
+
+
+@pytest.mark.parametrize("missing", ["typer", "rich", "matplotlib"])
+def test_a_missing_package_is_named_together_with_the_remedy(missing):
+    code = f"import sys; sys.modules[{missing!r}] = None; from stableopt.__main__ import main; main()"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 1
+    assert missing in result.stderr and "pip install 'stableopt[cli]'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_algorithms_of_a_run_share_initial_points_and_noise():
+    problem = PROBLEMS["peaks"]
+    first = {name: next(iter(play(problem, name, rounds=1, initial=3, seed=4))) for name in ALGORITHMS}
+    observed = {name: [(r.point_index, r.y) for r in step.before.rounds] for name, step in first.items()}
+    assert len({tuple(rounds) for rounds in observed.values()}) == 1
+    other = next(iter(play(problem, "StableOpt", rounds=1, initial=3, seed=5)))
+    assert [(r.point_index, r.y) for r in other.before.rounds] != observed["StableOpt"]
+
+
+def test_a_comparison_can_be_repeated_exactly():
+    settings = {"rounds": 4, "initial": 3, "runs": 2, "played": lambda: None}
+    once, again = (compare(PROBLEMS["peaks"], ["StableOpt", "Stable-GP-Random"], **settings) for _ in range(2))
+    assert all(np.array_equal(once[name], again[name]) for name in once)
