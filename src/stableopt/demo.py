@@ -33,7 +33,7 @@ def play(problem: Problem, algorithm: str, *, rounds: int, initial: int, seed: i
     """Rounds of one algorithm on a problem; the seed fixes the initial points and the noise for all algorithms."""
     rng = np.random.default_rng([seed, 0])
     optimizer = Optimizer(problem.domain, problem.uncertainty, problem.gp, algorithm=algorithm, seed=seed)
-    for index in rng.choice(len(problem.values), size=initial, replace=False):
+    for index in rng.choice(problem.setting.reachable, size=initial, replace=False):
         optimizer.tell(optimizer.state.setting.point(int(index)), problem.values[index] + problem.noise * rng.normal())
     for noise in problem.noise * rng.normal(size=rounds):
         before, query = optimizer.state, optimizer.ask()

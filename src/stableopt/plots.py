@@ -43,18 +43,18 @@ def objective(axes: Axes, problem: Problem, *, robust: bool = False) -> None:
     """f of a one-dimensional problem with its maximiser; with ``robust``, its worst case and the stable optimum."""
     x, f = problem.domain.points[:, 0], problem.values
     axes.plot(x, f, color=BLACK, lw=1.8, label="$f(x)$")
-    peak = int(np.argmax(f))
+    peak = problem.peak[0]
     if not robust:
         axes.plot(x[peak], f[peak], "*", color=RED, ms=15, label="$x_0^*$, the maximiser of $f$", zorder=5)
     else:
         worst = problem.setting.solver.minima(f)
-        best = problem.setting.solver.maximin(f)
+        best = problem.setting.locate_decision(problem.stable_decision)
         axes.plot(x, worst, color=BLUE, lw=1.8, label=r"worst case, $\min_\delta\, f(x+\delta)$")
         _window(axes, problem, peak, RED)
-        _window(axes, problem, best.decision, GREEN)
+        _window(axes, problem, best, GREEN)
         axes.plot(x[peak], worst[peak], "*", color=RED, ms=15, label="$x_0^*$ when perturbed", zorder=5)
         label = r"$x_\epsilon^*$, the stable optimum"
-        axes.plot(x[best.decision], best.value, "*", color=GREEN, ms=15, label=label, zorder=5)
+        axes.plot(x[best], problem.stable_value, "*", color=GREEN, ms=15, label=label, zorder=5)
     axes.set_xlabel("$x$")
     _finish(axes)
 
@@ -97,8 +97,7 @@ def surface(axes: Axes, problem: Problem, values: Array, title: str) -> None:
     table = values.reshape(grid.shape).T
     filled = axes.contourf(*grid.axes, table, levels=levels, cmap="viridis", extend="min")
     axes.figure.colorbar(filled, ax=axes, format="%.0f")
-    peak = problem.domain.points[int(np.argmax(problem.values))]
-    best = problem.domain.points[problem.setting.solver.maximin(problem.values).decision]
+    peak, best = problem.domain.points[problem.peak[0]], np.asarray(problem.stable_decision)
     edge: dict[str, Any] = {"mec": BLACK, "ms": 15, "ls": "none"}
     axes.plot(*peak, "*", color=RED, label="maximiser of $f$", **edge)
     axes.plot(*best, "*", color="white", label="stable optimum", **edge)

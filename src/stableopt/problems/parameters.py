@@ -1,8 +1,8 @@
 """Problems with a parameter θ that is unknown when the decision is made (Section 4 of the paper); f sees (x, θ).
 
 Stable optima come from evaluating every decision at every point that it may be turned into, to all digits; the test
-of the problems repeats that from the definitions. Kernels are rounded from maximum likelihood on 300 noisy values at
-random points.
+of the problems repeats that from the definitions. Lengthscales are of the order that maximum likelihood gives for 300
+noisy values at random points; those of `dose` are shorter, since toxicity sets in steeply.
 """
 
 from __future__ import annotations

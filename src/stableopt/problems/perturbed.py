@@ -1,8 +1,8 @@
 """Problems where the input itself is perturbed: balls in two norms and a rectangle.
 
 Stable optima come from evaluating every decision at every point that it may be turned into, to all digits; the test
-of the problems repeats that from the definitions. Kernels are rounded from maximum likelihood on 300 noisy values at
-random points, with a variance large enough for the highest peak.
+of the problems repeats that from the definitions. Lengthscales are of the order that maximum likelihood gives for 300
+noisy values at random points, and variances are large enough for the highest peak.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def polynomial() -> Problem:
 
     The paper has max f = 20.82 at (2.82, 4.0), the stable optimum −4.33 at (−0.195, 0.284), and −22.34 as the worst
     case of the maximiser. Both ends of the axes are included, and perturbations stay on the grid: this is what
-    reproduces those numbers.
+    reproduces those numbers. Likelihood would raise the variance of the kernel without end; it stops at 100² here.
     """
     return Problem(
         name="polynomial",

@@ -1,0 +1,431 @@
+"""Promises of the max-min solvers: each is a brute force over the definitions, bit for bit, ties included.
+
+The reference below knows only what the sets mean: whether a decision may be turned into a point, pair by pair.
+"""
+
+import itertools
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import ndimage
+
+import stableopt.maxmin.finite as finite
+import stableopt.maxmin.setting as setting_module
+from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Parameters, Points, Rectangle
+from stableopt.maxmin import Setting
+from stableopt.maxmin.finite import AxisMinima, Lists, OverTheta, Pairwise, Sliding, Successive
+from stableopt.uncertainty import Combined, Perturbation
+
+# ------------------------------------------------------------------------------------------------- the reference
+
+
+def may_move(p, x, z):
+    """Whether the perturbation may turn x into z, by its definition."""
+    if isinstance(p, Distance):
+        a, b = np.array(x), np.array(z)
+        return p.distance(a, b[None])[0] <= p.eps if p.vectorized else p.distance(a, b) <= p.eps
+    columns = range(len(x)) if p.columns is None else p.columns
+    if any(x[c] != z[c] for c in range(len(x)) if c not in columns):
+        return False
+    if isinstance(p, Hamming):
+        return sum(x[c] != z[c] for c in columns) <= p.radius
+    slack = 1 + 1e-9
+    if isinstance(p, Rectangle):
+        return all(abs(x[c] - z[c]) <= w * slack for c, w in zip(columns, p.half_widths, strict=True))
+    scales = [1.0] * len(columns) if p.scales is None else p.scales
+    moves = [abs(x[c] - z[c]) / scale for c, scale in zip(columns, scales, strict=True)]
+    length = {1: sum(moves), 2: math.sqrt(sum(m * m for m in moves)), "inf": max(moves)}[p.norm]
+    return length <= p.eps * slack
+
+
+def may_move_in_parts(parts, x, z):
+    """Several perturbations at once: each has its columns, and what belongs to none stays."""
+    if len(parts) < 2:
+        return all(may_move(p, x, z) for p in parts) if parts else x == z
+    owned = [c for p in parts for c in p.columns]
+    if any(x[c] != z[c] for c in range(len(x)) if c not in owned):
+        return False
+    for p in parts:
+        only = [x[c] if c not in p.columns else z[c] for c in range(len(x))]
+        if not may_move(p, x, only):
+            return False
+    return True
+
+
+def adversary(domain, uncertainty):
+    """A(d) for every decision d, as increasing lists of point numbers."""
+    if isinstance(uncertainty, Groups):
+        return [sorted(group) for group in uncertainty.members]
+    parts = uncertainty.parts if isinstance(uncertainty, Combined) else [uncertainty]
+    moves = [p for p in parts if isinstance(p, Perturbation)]
+    X = domain.points.tolist()
+    reached = [[j for j, z in enumerate(X) if may_move_in_parts(moves, x, z)] for x in X]
+    theta = [p for p in parts if isinstance(p, Parameters | Estimate)]
+    if not theta:
+        return reached
+    rows = np.asarray(theta[0].theta).tolist()
+    allowed = list(range(len(rows)))
+    if isinstance(theta[0], Estimate):
+        allowed = [k for k in allowed if may_move(theta[0].within, list(theta[0].estimate), rows[k])]
+    return [[j * len(rows) + k for j in xs for k in allowed] for xs in reached]
+
+
+def check(solver, sets, values, among=()):
+    """Every method of a solver against brute force over the sets A(d)."""
+    minima = [min(values[z] for z in members) for members in sets]
+    assert (solver.n_decisions, solver.n_points) == (len(sets), len(values))
+    assert solver.minima(values).tolist() == minima
+    every = np.arange(len(sets))
+    assert solver.minima_at(every[::-1], values).tolist() == minima[::-1]
+    best = max(range(len(sets)), key=lambda d: (minima[d], -d))
+    assert solver.best(values) == best
+    assert solver.maximin(values) == (best, worst_of(sets[best], values), minima[best], True)
+    for d, members in enumerate(sets):
+        assert solver.members(d).tolist() == members
+        assert solver.worst(d, values) == (d, worst_of(members, values), minima[d], True)
+    if len(among):
+        some = np.array(among)
+        assert solver.minima_at(some, values).tolist() == [minima[d] for d in some]
+        assert solver.best(values, some) == max(some.tolist(), key=lambda d: (minima[d], -d))
+
+
+def worst_of(members, values):
+    return min(members, key=lambda z: (values[z], z))
+
+
+def ties(n, draw):
+    """Few distinct values, so that nearly every minimum is met more than once."""
+    seed, levels = draw(st.integers(0, 2**32 - 1)), draw(st.sampled_from([1, 2, 5, 1000]))
+    return np.random.default_rng(seed).integers(-levels, levels + 1, size=n).astype(float)
+
+
+# ------------------------------------------------------------------------------------------------------ strategies
+
+STEPS = st.sampled_from([1.0, 0.1, 0.25, 1 / 3, 7.0])
+
+
+@st.composite
+def grids(draw, most=90, dims=(1, 4)):
+    shape = draw(st.lists(st.integers(1, 12), min_size=dims[0], max_size=dims[1]).filter(lambda s: math.prod(s) <= most))
+    return Grid([draw(st.sampled_from([0.0, -1.7, 100.0])) + draw(STEPS) * np.arange(n) for n in shape])
+
+
+@st.composite
+def points(draw, most=40, dim=None):
+    """Scattered points, many of them with equal coordinates and with distances that are exactly eps."""
+    dim = dim or draw(st.integers(1, 3))
+    rows = draw(st.lists(st.tuples(*[st.integers(-4, 4)] * dim), min_size=1, max_size=most, unique=True))
+    return Points(np.array(rows, dtype=float) * draw(STEPS))
+
+
+@st.composite
+def some_columns(draw, dim):
+    return draw(st.none() | st.permutations(range(dim)).flatmap(lambda p: st.integers(1, dim).map(lambda k: p[:k])))
+
+
+@st.composite
+def norm_balls(draw, dim):
+    columns = draw(some_columns(dim))
+    free = dim if columns is None else len(columns)
+    reach = st.sampled_from([0.0, 0.1, 0.25, 0.3, 0.5, 1.0, 1.5, 2.0, 3.0, 7.0, 14.5, 1e4])
+    if draw(st.booleans()):
+        return Rectangle(draw(st.lists(reach, min_size=free, max_size=free)), columns)
+    scales = draw(st.none() | st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=free, max_size=free))
+    return Ball(draw(reach), draw(st.sampled_from([1, 2, "inf"])), scales, columns)
+
+
+@st.composite
+def hammings(draw, dim):
+    return Hamming(draw(st.integers(0, dim + 1)), draw(some_columns(dim)))
+
+
+@st.composite
+def parameters(draw):
+    theta = np.array(draw(st.lists(st.integers(-3, 3), min_size=1, max_size=4, unique=True)), dtype=float)[:, None]
+    if draw(st.booleans()):
+        return Parameters(theta)
+    return Estimate(theta, theta[draw(st.integers(0, len(theta) - 1))], Ball(draw(st.sampled_from([0.0, 1.0, 2.0]))))
+
+
+@st.composite
+def two_perturbations(draw, dim):
+    order = draw(st.permutations(range(dim)))
+    cut = draw(st.integers(1, dim - 1))
+    end = draw(st.integers(cut + 1, dim))
+    parts = []
+    for columns in (order[:cut], order[cut:end]):
+        if draw(st.booleans()):
+            parts.append(Hamming(draw(st.integers(0, len(columns))), columns))
+        elif draw(st.booleans()):
+            parts.append(Rectangle([draw(st.sampled_from([0.0, 0.5, 1.0, 7.0])) for _ in columns], columns))
+        else:
+            parts.append(Ball(draw(st.sampled_from([0.0, 0.5, 1.0, 7.0])), draw(st.sampled_from([1, 2])), None, columns))
+    return parts[0] * parts[1]
+
+
+def line_distance(x, z):
+    """No metric: not symmetric, and below zero in one direction."""
+    return float(np.sum(z - x))
+
+
+def elsewhere_distance(x, Z):
+    """x itself is out of reach: all other points are within 0, and x is not."""
+    return np.where((x == Z).all(axis=1), math.inf, 0.0)
+
+
+# ------------------------------------------------------------------------------------------------ solver by solver
+
+
+@given(st.data())
+@settings(max_examples=200)
+def test_sliding_windows_are_the_brute_force(data):
+    grid = data.draw(grids())
+    ball = data.draw(norm_balls(grid.dim))
+    solver = Setting(grid, ball).solver
+    assert isinstance(solver, Sliding)
+    sets = adversary(grid, ball)
+    values = ties(len(grid), data.draw)
+    check(solver, sets, values, data.draw(st.lists(st.integers(0, len(grid) - 1), min_size=1, max_size=8)))
+    solver._chunk = data.draw(st.integers(1, 40))
+    assert solver.minima(values).tolist() == [values[members].min() for members in sets]
+
+
+@pytest.mark.parametrize(
+    ("shape", "radii", "order"),
+    [
+        ((200_000,), [17.0], 2),
+        ((700, 300), [5.0, 9.0], 2),
+        ((300, 700), [6.0, 6.0], 1),
+        ((500, 400), [3.0, 40.0], math.inf),
+        ((90_000, 3), [2.0, 9.0], 1),
+        ((40, 50, 60), [2.5, 3.0, 4.5], 2),
+        ((50, 60, 40), [2.0, 0.0, 3.0], 2),
+        ((15, 20, 18, 22), [1.5, 2.0, 1.0, 3.0], 1),
+    ],
+)
+def test_sliding_windows_on_many_chunks_are_scipys_minimum_filter(shape, radii, order):
+    """Larger than the chunk of the solver, against a filter with the ball as its footprint."""
+    values = np.random.default_rng(0).integers(-1000, 1000, size=shape).astype(float)
+    solver = Sliding(shape, np.ones(len(shape)), np.array(radii), order)
+    offsets = np.meshgrid(*[np.arange(-int(r), int(r) + 1) for r in radii], indexing="ij")
+    parts = np.array([np.abs(o) / max(r, 1.0) for o, r in zip(offsets, radii, strict=True)])
+    total = {1: parts.sum(axis=0), 2: (parts**2).sum(axis=0), math.inf: parts.max(axis=0)}[order]
+    expected = ndimage.minimum_filter(values, footprint=total <= 1 + 1e-9, mode="constant", cval=math.inf)
+    assert solver._chunk < values.size
+    result = solver.minima(values.ravel())
+    assert np.array_equal(result, expected.ravel())
+    some = np.random.default_rng(1).integers(values.size, size=3000)
+    assert np.array_equal(solver.minima_at(some, values.ravel()), result[some])
+
+
+@given(st.data())
+def test_axis_minima_are_the_brute_force(data):
+    grid = data.draw(grids(most=60))
+    ball = data.draw(hammings(grid.dim))
+    solver = Setting(grid, ball).solver
+    assert isinstance(solver, AxisMinima)
+    values = ties(len(grid), data.draw)
+    check(solver, adversary(grid, ball), values, data.draw(st.lists(st.integers(0, len(grid) - 1), max_size=8)))
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_lists_and_pairs_of_norm_balls_are_the_brute_force(data):
+    domain = data.draw(points())
+    ball = data.draw(norm_balls(domain.dim))
+    solver = Setting(domain, ball).solver
+    assert isinstance(solver, Lists)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(setting_module, "LIST_LIMIT", 0)
+        rows = data.draw(st.integers(1, 7))
+        patch.setattr(finite, "chunk_rows", lambda n: rows)
+        pairwise = Setting(domain, ball).solver
+        assert isinstance(pairwise, Pairwise)
+        sets, values = adversary(domain, ball), ties(len(domain), data.draw)
+        among = data.draw(st.lists(st.integers(0, len(domain) - 1), min_size=1, max_size=8))
+        check(solver, sets, values, among)
+        check(pairwise, sets, values, among)
+
+
+@st.composite
+def pair_sets(draw):
+    """A domain with a set whose members can only be found by testing pairs."""
+    kind = draw(st.sampled_from(["hamming", "distance", "elsewhere", "two"]))
+    domain = draw(points(dim=draw(st.integers(2 if kind == "two" else 1, 3))))
+    if kind == "hamming":
+        return domain, draw(hammings(domain.dim))
+    if kind == "distance":
+        return domain, Distance(line_distance, draw(st.sampled_from([0.0, 1.0, 2.0])))
+    if kind == "elsewhere":
+        assume(len(domain) > 1)
+        return domain, Distance(elsewhere_distance, 0.0, vectorized=True)
+    return domain, draw(two_perturbations(domain.dim))
+
+
+@given(pair_sets(), st.data())
+@settings(max_examples=150)
+def test_lists_and_pairs_of_any_distance_are_the_brute_force(case, data):
+    domain, uncertainty = case
+    sets, values = adversary(domain, uncertainty), ties(len(domain), data.draw)
+    among = data.draw(st.lists(st.integers(0, len(domain) - 1), min_size=1, max_size=8))
+    rows = data.draw(st.integers(1, 7))
+    for limit, kind in ((setting_module.LIST_LIMIT, Lists), (0, Pairwise)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(setting_module, "LIST_LIMIT", limit)
+            patch.setattr(setting_module, "chunk_rows", lambda n: rows)
+            patch.setattr(finite, "chunk_rows", lambda n: rows)
+            solver = Setting(domain, uncertainty).solver
+            assert isinstance(solver, kind)
+            check(solver, sets, values, among)
+
+
+@given(st.data())
+def test_successive_adversaries_on_a_grid_are_the_brute_force(data):
+    grid = data.draw(grids(most=60, dims=(2, 4)))
+    uncertainty = data.draw(two_perturbations(grid.dim))
+    solver = Setting(grid, uncertainty).solver
+    assert isinstance(solver, Successive)
+    values = ties(len(grid), data.draw)
+    check(solver, adversary(grid, uncertainty), values, data.draw(st.lists(st.integers(0, len(grid) - 1), max_size=8)))
+
+
+@given(st.data())
+def test_parameters_on_top_of_any_perturbation_are_the_brute_force(data):
+    gridded = data.draw(st.booleans())
+    domain = data.draw(grids(most=30)) if gridded else data.draw(points(most=20))
+    theta = data.draw(parameters())
+    below = data.draw(st.sampled_from(["nothing", "ball", "hamming", "two"]))
+    if below == "two" and domain.dim > 1:
+        uncertainty = data.draw(two_perturbations(domain.dim)) * theta
+    elif below in ("ball", "hamming"):
+        moves = data.draw(norm_balls(domain.dim) if below == "ball" else hammings(domain.dim))
+        uncertainty = moves * theta if data.draw(st.booleans()) else theta * moves
+    else:
+        uncertainty = theta
+    solver = Setting(domain, uncertainty).solver
+    assert isinstance(solver, OverTheta)
+    values = ties(solver.n_points, data.draw)
+    check(solver, adversary(domain, uncertainty), values, data.draw(st.lists(st.integers(0, len(domain) - 1), max_size=8)))
+
+
+@given(st.data())
+def test_groups_that_may_overlap_are_the_brute_force(data):
+    n = data.draw(st.integers(1, 25))
+    labels = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n))
+    groups = [[i for i in range(n) if labels[i] == label] for label in sorted(set(labels))]
+    groups += data.draw(st.lists(st.lists(st.integers(0, n - 1), min_size=1, unique=True), max_size=4))
+    uncertainty = Groups(groups)
+    solver = Setting(Points(np.arange(n)), uncertainty).solver
+    assert isinstance(solver, Lists)
+    values = ties(n, data.draw)
+    check(solver, [sorted(g) for g in groups], values, data.draw(st.lists(st.integers(0, len(groups) - 1), max_size=5)))
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_a_grid_and_its_points_have_the_same_worst_cases(data):
+    grid = data.draw(grids(most=60))
+    uncertainty = data.draw(st.one_of(norm_balls(grid.dim), hammings(grid.dim)))
+    mine, other = (Setting(domain, uncertainty).solver for domain in (grid, Points(grid.points)))
+    assert type(mine) is not type(other)
+    for d in range(len(grid)):
+        assert mine.members(d).tolist() == other.members(d).tolist()
+
+
+def test_a_solver_leaves_the_values_alone():
+    values = np.arange(24.0)
+    values.flags.writeable = False
+    grid = Grid.linspace([0, 0], [1, 1], [4, 6])
+    for uncertainty in (Ball(0.4), Ball(0.4, "inf"), Hamming(1), Groups([range(24)])):
+        solver = Setting(grid, uncertainty).solver
+        solver.minima(values)
+        assert solver.maximin(values).value == solver.minima(values).max()
+    assert values.tolist() == list(range(24))
+
+
+def test_the_result_of_a_solver_is_not_overwritten_by_the_next():
+    solver = Setting(Grid.linspace([0, 0], [1, 1], 7), Ball(0.4)).solver
+    first = solver.minima(np.ones(49))
+    solver.minima(np.zeros(49))
+    assert first.tolist() == [1.0] * 49
+
+
+def test_a_window_far_beyond_the_grid_is_the_whole_grid():
+    values = np.array([3.0, 1.0, 2.0, 5.0])
+    for eps in (1.0, 1e9, 1e300, 1e308):
+        solver = Setting(Grid.linspace(0, 1e-9, 4), Ball(eps)).solver
+        assert solver.minima(values).tolist() == [1.0] * 4
+
+
+def test_a_solver_that_tests_pairs_can_be_pickled(monkeypatch):
+    monkeypatch.setattr(setting_module, "LIST_LIMIT", 0)
+    domain = Points([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    for uncertainty in (Ball(1.0), Hamming(1), Ball(1.0, columns=[0]) * Hamming(1, [1])):
+        setting = Setting(domain, uncertainty)
+        values = np.array([1.0, 2.0, 3.0])
+        assert pickle.loads(pickle.dumps(setting)).solver.minima(values).tolist() == setting.solver.minima(values).tolist()
+
+
+# ---------------------------------------------------------------------------------- numbers and what the user sees
+
+
+def polynomial(X):
+    """The paper's synthetic function (Bertsimas et al. 2010)."""
+    x, y = X.T
+    return (
+        -2 * x**6 + 12.2 * x**5 - 21.2 * x**4 - 6.2 * x + 6.4 * x**3 + 4.7 * x**2 - y**6 + 11 * y**5
+        - 43.3 * y**4 + 10 * y + 74.8 * y**3 - 56.9 * y**2 + 4.1 * x * y + 0.1 * y**2 * x**2 - 0.4 * y**2 * x - 0.4 * x**2 * y
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("scattered", [False, True])
+def test_the_papers_polynomial_has_its_stable_optimum(scattered):
+    # max f = 20.82 at (2.82, 4.0), max g = −4.33 at (−0.195, 0.284), g at the maximiser of f = −22.34 (Section 5);
+    # the third decimals are those of the 100 × 100 grid (DESIGN.md, trap 6).
+    grid = Grid.linspace([-0.95, -0.45], [3.2, 4.4], 100)
+    solver = Setting(Points(grid.points) if scattered else grid, Ball(0.5)).solver
+    f = polynomial(grid.points)
+    peak = int(np.argmax(f))
+    assert f[peak] == pytest.approx(20.822, abs=5e-4)
+    assert grid.points[peak] == pytest.approx([2.823, 4.008], abs=5e-4)
+    best = solver.maximin(f)
+    assert best.value == pytest.approx(-4.333, abs=5e-4)
+    assert grid.points[best.decision] == pytest.approx([-0.195, 0.285], abs=5e-4)
+    assert solver.worst(peak, f).value == pytest.approx(-22.350, abs=5e-4)
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_numbers_and_coordinates_of_points_and_decisions_go_back_and_forth(data):
+    domain = data.draw(st.one_of(grids(most=30), points(most=15)))
+    theta = data.draw(st.none() | parameters())
+    uncertainty = Ball(1.0) if theta is None else Ball(1.0) * theta
+    setting = Setting(domain, uncertainty)
+    rows = [[]] if theta is None else np.asarray(theta.theta).tolist()
+    expected = [x + row for x, row in itertools.product(domain.points.tolist(), rows)]
+    assert [setting.point(i).tolist() for i in range(setting.solver.n_points)] == expected
+    assert [setting.locate_point(z) for z in expected] == list(range(len(expected)))
+    for d, x in enumerate(domain.points):
+        assert setting.decision(d).tolist() == x.tolist()
+        assert setting.locate_decision(x) == d
+        own = [d * len(rows) + k for k in range(len(rows))]
+        assert [setting.decision_of(z) for z in own] == [d] * len(own)
+        if isinstance(theta, Estimate):
+            own = [d * len(rows) + rows.index(list(theta.estimate))]
+        assert setting.home(d).tolist() == own
+    homes = [z for d in range(len(domain)) for z in setting.home(d)]
+    assert setting.homes.tolist() == homes
+    assert setting.reachable.tolist() == sorted({z for members in adversary(domain, uncertainty) for z in members})
+
+
+def test_a_group_is_known_by_its_name_and_a_point_by_its_first_group():
+    setting = Setting(Points([5.0, 6.0, 7.0, 8.0]), Groups({"b": [1, 3], "a": [0, 1, 2]}))
+    assert [setting.decision(d) for d in range(2)] == ["b", "a"]
+    assert [setting.locate_decision(name) for name in ("b", "a")] == [0, 1]
+    assert [setting.decision_of(z) for z in range(4)] == [1, 0, 1, 0]
+    assert setting.home(0).tolist() == [1, 3]
+    assert setting.homes.tolist() == setting.reachable.tolist() == [0, 1, 2, 3]
