@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +18,16 @@ def cartesian(blocks: Sequence[Array]) -> Array:
         return blocks[0]
     indices = np.indices([len(block) for block in blocks]).reshape(len(blocks), -1)
     return np.hstack([block[i] for block, i in zip(blocks, indices, strict=True)])
+
+
+class ReadOnly:
+    """Base of values whose arrays are read-only, also in copies: pickling alone would make them writeable."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for item in state.values():
+            if isinstance(item, np.ndarray):
+                frozen(item)
 
 
 def frozen(array: Array) -> Array:

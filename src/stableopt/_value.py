@@ -24,10 +24,11 @@ class Value:
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON-ready data: its class under "kind", then its fields."""
-        return {"kind": type(self).__name__} | {f.name: _plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+        content: dict[str, Any] = _plain(self, lambda function: {"function": function.__qualname__})
+        return content
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.to_dict() == other.to_dict()
+        return type(self) is type(other) and bool(_plain(self, _itself) == _plain(other, _itself))
 
     def __hash__(self) -> int:
         return hash(json.dumps(self.to_dict()))
@@ -49,18 +50,20 @@ def from_dict(data: Any, functions: Mapping[str, Callable[..., Any]] | None = No
     return _KINDS[data["kind"]](**content)
 
 
-def _plain(item: Any) -> Any:
+def _plain(item: Any, function: Callable[[Any], Any]) -> Any:
+    """Lists and dictionaries of numbers and strings; ``function`` says what stands for a function in them."""
     if isinstance(item, Value):
-        return item.to_dict()
+        content = {f.name: _plain(getattr(item, f.name), function) for f in fields(item)}  # type: ignore[arg-type]
+        return {"kind": type(item).__name__} | content
     if isinstance(item, np.ndarray | np.generic):
         return item.tolist()
     if isinstance(item, list | tuple):
-        return [_plain(part) for part in item]
-    if isinstance(item, dict):
-        return {str(key): _plain(part) for key, part in item.items()}
-    if callable(item):
-        return {"function": item.__qualname__}
-    return item
+        return [_plain(part, function) for part in item]
+    return function(item) if callable(item) else item
+
+
+def _itself(function: Any) -> Any:
+    return function
 
 
 def _function(name: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:

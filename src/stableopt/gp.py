@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import blas, cholesky, solve_triangular
 
-from stableopt._arrays import Array, cartesian, frozen
+from stableopt._arrays import Array, ReadOnly, cartesian, frozen
 from stableopt._value import Value
 from stableopt.kernels import Kernel, Linear
 
@@ -95,7 +95,7 @@ class GP(Value):
 
     def condition(self, X: ArrayLike, y: ArrayLike) -> Posterior:
         """The posterior after the values y at the rows of X, by one factorisation."""
-        points, values = np.atleast_2d(np.asarray(X, dtype=float)), np.atleast_1d(np.asarray(y, dtype=float))
+        points, values = np.atleast_2d(np.array(X, dtype=float)), np.atleast_1d(np.array(y, dtype=float))
         if points.ndim != 2 or values.shape != (len(points),):
             raise ValueError(f"expected X (t, p) and y (t,), got {points.shape} and {values.shape}")
         if not (np.all(np.isfinite(points)) and np.all(np.isfinite(values))):
@@ -103,21 +103,23 @@ class GP(Value):
         noise = self.noise_variance(self.kernel.diag(points))
         factor = cholesky(self.kernel(points, points) + np.diag(noise), lower=True)
         whitened = solve_triangular(factor, values - self.prior_mean(points), lower=True)
-        return Posterior(self, points, values, factor, whitened)
+        return Posterior(self, frozen(points), frozen(values), frozen(factor), frozen(whitened))
 
     def track(self, blocks: Sequence[Array]) -> TrackedPosterior:
         """The prior on candidates, ready to be updated: every combination of rows of the blocks, the last fastest.
 
         One block is a list of points; one block per axis is a grid; a further block holds unknown parameters.
         """
-        points = cartesian(blocks)
+        blocks = [frozen(block.copy()) if block.flags.writeable else block for block in blocks]
+        points = frozen(cartesian(blocks))
         prior_variance = self.kernel.diag(points)
         factor = _ProductFactor.of(self, blocks, prior_variance) or _RowFactor.of(self, points)
-        return TrackedPosterior(self, points, frozen(self.prior_mean(points)), frozen(prior_variance), factor)
+        prior = frozen(prior_variance)
+        return TrackedPosterior(self, points, prior, frozen(self.prior_mean(points)), prior, factor)
 
 
 @dataclass(frozen=True, eq=False)
-class Posterior:
+class Posterior(ReadOnly):
     """Posterior of a GP given t observations, evaluated wherever it is asked."""
 
     gp: GP
@@ -144,10 +146,10 @@ class Posterior:
         z = (y - self.gp.prior_mean(point)[0] - row @ self.whitened) / s
         return Posterior(
             self.gp,
-            np.vstack([self.X, point]),
-            np.append(self.y, y),
-            _extended(self.factor, row, s),
-            np.append(self.whitened, z),
+            frozen(np.vstack([self.X, point])),
+            frozen(np.append(self.y, y)),
+            frozen(_extended(self.factor, row, s)),
+            frozen(np.append(self.whitened, z)),
         )
 
     @cached_property
@@ -158,12 +160,13 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False)
-class TrackedPosterior:
+class TrackedPosterior(ReadOnly):
     """Posterior mean and variance on n fixed candidates, kept up to date at O(t·n) per observation."""
 
     gp: GP
     points: Array
     """The candidates (n, p)."""
+    prior_variance: Array
     mean: Array
     variance: Array
     _factor: _Factor
@@ -175,9 +178,9 @@ class TrackedPosterior:
     def update(self, index: int, y: float) -> TrackedPosterior:
         """The posterior with one more observation, at the candidate with this index."""
         row = self._factor.row(index)
-        prior_variance = self.gp.kernel.diag(self.points[index : index + 1])
-        noise = float(self.gp.noise_variance(prior_variance)[0])
-        s = math.sqrt(max(prior_variance[0] - row @ row, 0.0) + noise)
+        prior = float(self.prior_variance[index])
+        noise = max(self.gp.noise**2, NOISE_FLOOR**2 * prior)
+        s = math.sqrt(max(prior - float(row @ row), 0.0) + noise)
         factor, v = self._factor.extended(index, row, s)
         mean = v * ((y - self.mean[index]) / s)
         mean += self.mean
@@ -186,7 +189,8 @@ class TrackedPosterior:
         np.maximum(variance, 0.0, out=variance)
         gain = self.information_gain + math.log(s) - 0.5 * math.log(noise)
         observed = (*self.observed, index)
-        return TrackedPosterior(self.gp, self.points, frozen(mean), frozen(variance), factor, gain, observed)
+        known = self.gp, self.points, self.prior_variance
+        return TrackedPosterior(*known, frozen(mean), frozen(variance), factor, gain, observed)
 
     @cached_property
     def std(self) -> Array:

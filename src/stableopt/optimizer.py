@@ -144,8 +144,9 @@ class Optimizer:
         ``decision`` says otherwise. Existing data can be told at once: rows of points and as many values.
         """
         if isinstance(point, Query):
-            served = point.decision_index if decision is None else self._state.setting.locate_decision(decision)
-            observations = [(served, point.point_index, _value(y))]
+            setting = self._state.setting
+            served = setting.locate_decision(point.decision if decision is None else decision, point.decision_index)
+            observations = [(served, setting.locate_point(point.point, point.point_index), _value(y))]
         else:
             observations = self._observations(point, y, decision)
         state = self._state

@@ -5,7 +5,7 @@ Notation: the bounds of this state are lcb_t and ucb_t; the paper's round t + 1 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,6 +37,8 @@ class State:
     posterior: TrackedPosterior
     beta: float
     rounds: tuple[Round, ...] = ()
+    decisions: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    """The numbers of the decisions of all rounds so far, increasing, each once."""
     intersected: tuple[Array, Array] | None = None
     """The largest lcb and the smallest ucb of all states so far, if a rule wants them (footnote in Section 5)."""
 
@@ -74,14 +76,9 @@ class State:
     def _pessimistic(self) -> dict[int, Solution]:
         return {}
 
-    @property
-    def decisions(self) -> Indices:
-        """The decisions of all rounds so far."""
-        return np.array([r.decision_index for r in self.rounds], dtype=np.intp)
-
     def with_intersection(self) -> State:
         """The same state that also tracks the intersection of all its successors' bounds, starting with its own."""
-        return State(self.setting, self.posterior, self.beta, self.rounds, (self.lcb, self.ucb))
+        return replace(self, intersected=(self.lcb, self.ucb))
 
     def after(self, decision: int, point: int, y: float) -> State:
         """The state with one more round."""
@@ -89,10 +86,17 @@ class State:
         user_decision, user_point = self.setting.decision(decision), self.setting.point(point)
         this = Round(self.t + 1, user_decision, user_point, y, lower, decision, point)
         posterior = self.posterior.update(point, y)
-        state = State(self.setting, posterior, self.beta, (*self.rounds, this))
+        state = State(self.setting, posterior, self.beta, (*self.rounds, this), _with(self.decisions, decision))
         if self.intersected is None:
             return state
         lower_bound, upper_bound = self.intersected
         bounds = frozen(np.maximum(lower_bound, state.lcb)), frozen(np.minimum(upper_bound, state.ucb))
         object.__setattr__(state, "intersected", bounds)
         return state
+
+
+def _with(numbers: Indices, number: int) -> Indices:
+    """Increasing numbers and one more, unless it is among them."""
+    at = int(np.searchsorted(numbers, number))
+    known = at < len(numbers) and numbers[at] == number
+    return numbers if known else np.insert(numbers, at, number)

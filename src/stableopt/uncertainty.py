@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -251,7 +251,7 @@ class Groups(UncertaintySet):
     """
 
     members: Mapping[str, Iterable[int]] | Sequence[Iterable[int]]
-    names: Sequence[Hashable] | None = None
+    names: Sequence[str | int] | None = None
 
     def __post_init__(self) -> None:
         members = self.members
@@ -259,7 +259,7 @@ class Groups(UncertaintySet):
             object.__setattr__(self, "names", tuple(members))
             members = list(members.values())
         groups = tuple(tuple(sorted({int(i) for i in group})) for group in members)
-        names = tuple(range(len(groups))) if self.names is None else tuple(self.names)
+        names = tuple(range(len(groups))) if self.names is None else tuple(_name(name) for name in self.names)
         if not groups or len(names) != len(groups) or len(set(names)) != len(names):
             raise ValueError(f"expected at least one group and one distinct name each, got {len(groups)} and {names}")
         for name, group in zip(names, groups, strict=True):
@@ -337,6 +337,12 @@ def _same(A: Array, B: Array, columns: NDArray[np.intp]) -> Mask:
     for c in columns:
         same &= A[:, c, None] == B[None, :, c]
     return same
+
+
+def _name(name: Any) -> str | int:
+    if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+        raise TypeError(f"expected names of groups as strings or whole numbers, got {name!r}")
+    return str(name) if isinstance(name, str) else int(name)
 
 
 def _check_eps(eps: float) -> None:

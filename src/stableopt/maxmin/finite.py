@@ -58,10 +58,9 @@ class FiniteMaxMin(ABC):
         """A(d): the numbers of the points, increasing."""
 
     def best(self, values: Array, among: Indices | None = None) -> int:
-        """The decision with the largest minimum, among all or the given ones."""
+        """The decision with the largest minimum, among all or the given ones (in increasing order)."""
         if among is None:
             return int(np.argmax(self.minima(values)))
-        among = np.unique(among)
         return int(among[np.argmax(self.minima_at(among, values))])
 
     def maximin(self, values: Array) -> Solution:
@@ -78,21 +77,23 @@ class FiniteMaxMin(ABC):
 class Sliding(FiniteMaxMin):
     """A norm ball on a grid, slid over it: every offset is a shift of one flat array padded with infinity.
 
-    Padding each axis by the ball's extent lets shifts run over the ends of rows without a test. Along the last free
+    Padding each axis by the ball's extent lets shifts run over the ends of rows without a test. Along its longest
     axis the window grows with the ball's width: a minimum over half-width w becomes one over w' ≤ 2w by one comparison
-    of two shifted views. l∞ balls do this axis by axis; the others combine one shift per offset in the leading axes.
+    of two shifted views. l∞ balls do this axis by axis; the others combine one shift per offset in the other axes.
     """
 
     def __init__(self, shape: Sequence[int], steps: Array, reach: Array, order: float) -> None:
         self.n_decisions = self.n_points = math.prod(shape)
         self._shape = tuple(shape)
-        cells = [min(int(r / h * BOUNDARY), n - 1) for r, h, n in zip(reach, steps, shape, strict=True)]
+        lengths = zip(reach.tolist(), steps.tolist(), shape, strict=True)
+        cells = [int(min(r / h * BOUNDARY, n - 1)) if n > 1 else 0 for r, h, n in lengths]
         self._cells = cells
         padded = [n + c for n, c in zip(shape, cells, strict=True)]
         self._strides = [math.prod(padded[i + 1 :]) for i in range(len(padded))]
         self._window = _ball(cells, steps, reach, order)
         offsets = np.argwhere(self._window) - np.array(cells)
         self._flat_offsets = offsets @ np.array(self._strides, dtype=np.intp)
+        self._whole_window = offsets @ np.array([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=np.intp)
         self._margin = int(np.sum(np.array(cells) * self._strides))
         self._padded = tuple(padded)
         self._chunk = max(2**16, 2 * self._margin)  # values that stay in cache, with a halo that does not dominate
@@ -103,7 +104,8 @@ class Sliding(FiniteMaxMin):
         source = self._embed(values)
         result = np.full(math.prod(self._padded), math.inf)
         margin = self._margin
-        scratch = (np.empty(self._chunk + 2 * margin), np.empty(self._chunk + 2 * margin))
+        longest = min(self._chunk, len(result)) + 2 * margin
+        scratch = (np.empty(longest), np.empty(longest))
         for start in range(0, len(result), self._chunk):
             out = result[start : start + self._chunk]
             self._slide(source[start : start + len(out) + 2 * margin], out, scratch)
@@ -136,7 +138,13 @@ class Sliding(FiniteMaxMin):
 
     def members(self, decision: int) -> Indices:
         """The grid points in the window around this one."""
-        centre = [int(i) for i in np.unravel_index(decision, self._shape)]
+        centre: list[int] = []
+        rest = decision
+        for n in reversed(self._shape):
+            rest, i = divmod(rest, n)
+            centre.insert(0, i)
+        if all(c <= i < n - c for i, c, n in zip(centre, self._cells, self._shape, strict=True)):
+            return np.asarray(decision + self._whole_window)
         low = [max(0, c - i) for i, c in zip(centre, self._cells, strict=True)]
         high = [c + min(c, n - 1 - i) + 1 for i, c, n in zip(centre, self._cells, self._shape, strict=True)]
         inside = np.nonzero(self._window[tuple(map(slice, low, high))])
@@ -171,18 +179,17 @@ class _Level(NamedTuple):
 
 
 def _levels(offsets: Indices, cells: Sequence[int], strides: Sequence[int], *, separable: bool) -> list[_Level]:
-    """A box grows along one axis after the other; other balls have a width along the last free axis per offset."""
+    """A box grows along one axis after the other; other balls have a width along their longest axis per offset."""
     free = [axis for axis, c in enumerate(cells) if c > 0]
     if separable or len(free) < 2:
         return [*(_Level(strides[axis], 0, cells[axis], []) for axis in free), _Level(1, 0, 0, [0])]
-    lines, counts = np.unique(np.delete(offsets, free[-1], axis=1), axis=0, return_counts=True)
-    shifts = lines @ np.delete(np.array(strides, dtype=np.intp), free[-1])
+    axis = int(np.argmax(cells))
+    lines, counts = np.unique(np.delete(offsets, axis, axis=1), axis=0, return_counts=True)
+    shifts = lines @ np.delete(np.array(strides, dtype=np.intp), axis)
     widths = (counts - 1) // 2
     distinct = np.unique(widths).tolist()
     starts = [0, *distinct[:-1]]
-    return [
-        _Level(strides[free[-1]], a, b, shifts[widths == b].tolist()) for a, b in zip(starts, distinct, strict=True)
-    ]
+    return [_Level(strides[axis], a, b, shifts[widths == b].tolist()) for a, b in zip(starts, distinct, strict=True)]
 
 
 def _grown(window: Array, width: int, grown: int, stride: int, buffers: Iterator[Array]) -> Array:

@@ -6,15 +6,15 @@ the numbers that solvers use and what a user sees (coordinates, (x, θ), names o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stableopt._arrays import Array, Indices, row_of, vector
+from stableopt._arrays import Array, Indices, frozen, row_of, vector
 from stableopt.domains import Domain, Grid
 from stableopt.maxmin.finite import (
     AxisMinima,
@@ -40,7 +40,7 @@ from stableopt.uncertainty import (
 
 LIST_LIMIT = 2**25  # entries of neighbour lists that are kept (8 bytes each); beyond, pairs are tested every time
 
-Decision = Array | Hashable
+Decision = Array | str | int
 """What is reported: the coordinates x, or the name of a group."""
 
 
@@ -77,24 +77,27 @@ class Setting:
         if self._parameters is None:
             return np.asarray(self.domain.points[index])
         x, theta = divmod(index, len(self._parameters.block))
-        return np.concatenate([self.domain.points[x], self._parameters.block[theta]])
+        return frozen(np.concatenate([self.domain.points[x], self._parameters.block[theta]]))
 
     def decision(self, index: int) -> Decision:
         """What a decision looks like to the user."""
         return self.domain.points[index] if self._groups is None else self._names[index]
 
-    def locate_point(self, value: ArrayLike) -> int:
-        """The number of a point; an error that names the nearest valid one if there is none."""
+    def locate_point(self, value: ArrayLike, guess: int = -1) -> int:
+        """The number of a point, at once if it is the guess; an error that names the nearest one if there is none."""
+        if 0 <= guess < self.solver.n_points and np.array_equal(self.point(guess), value):
+            return guess
         if self._parameters is None:
             return self.domain.locate(value)
         block, dim = self._parameters.block, self.domain.dim
         point = vector(value, dim + block.shape[1], "point (x, θ)")
         return self.domain.locate(point[:dim]) * len(block) + row_of(block, point[dim:], "parameter")
 
-    def locate_decision(self, value: Any) -> int:
-        """The number of a decision."""
+    def locate_decision(self, value: Any, guess: int = -1) -> int:
+        """The number of a decision, at once if it is the guess."""
         if self._groups is None:
-            return self.domain.locate(value)
+            known = 0 <= guess < len(self.domain) and np.array_equal(self.domain.points[guess], value)
+            return guess if known else self.domain.locate(value)
         if value not in self._names:
             raise ValueError(f"expected the name of a group, such as {list(self._names[:10])}, got {value!r}")
         return self._names.index(value)
@@ -152,7 +155,7 @@ class Setting:
         return self.uncertainty if isinstance(self.uncertainty, Groups) else None
 
     @property
-    def _names(self) -> tuple[Hashable, ...]:
+    def _names(self) -> tuple[str | int, ...]:
         return () if self._groups is None else tuple(self._groups.names or ())
 
     @cached_property
@@ -174,7 +177,7 @@ def _solver(domain: Domain, perturbations: Sequence[Perturbation]) -> FiniteMaxM
         return parts[0] if len(parts) == 1 else Successive(parts)
     if len(perturbations) == 1 and isinstance(perturbations[0], NormBall):
         return _neighbour_lists(domain.points, perturbations[0])
-    return _pair_lists(domain.points, lambda A, B: np.logical_and.reduce(_all_reaches(perturbations, A, B)))
+    return _pair_lists(domain.points, partial(_reach_together, perturbations))
 
 
 def _grid_solver(domain: Domain, perturbation: Perturbation) -> FiniteMaxMin | None:
@@ -186,17 +189,15 @@ def _grid_solver(domain: Domain, perturbation: Perturbation) -> FiniteMaxMin | N
     return None
 
 
-def _all_reaches(perturbations: Sequence[Perturbation], A: Array, B: Array) -> list[Mask]:
-    """Membership for each perturbation, where the others' coordinates are left to them."""
+def _reach_together(perturbations: Sequence[Perturbation], A: Array, B: Array) -> Mask:
+    """Which rows of B all perturbations together can turn each row of A into, each with columns of its own."""
     if len(perturbations) == 1:
-        return [perturbations[0].reaches(A, B)]
+        return perturbations[0].reaches(A, B)
     dim = A.shape[1]
-    masks = []
-    for p in perturbations:
-        free = p.free(dim)
-        masks.append(_on_own_columns(p).reaches(A[:, free], B[:, free]))
-    fixed = np.setdiff1d(np.arange(dim), [c for p in perturbations for c in p.free(dim)])
-    return [*masks, *(A[:, c, None] == B[None, :, c] for c in fixed)]
+    columns = [p.free(dim) for p in perturbations]
+    masks = [_on_own_columns(p).reaches(A[:, c], B[:, c]) for p, c in zip(perturbations, columns, strict=True)]
+    fixed = np.setdiff1d(np.arange(dim), np.concatenate(columns))
+    return np.asarray(np.logical_and.reduce([*masks, *(A[:, c, None] == B[None, :, c] for c in fixed)]), dtype=bool)
 
 
 def _on_own_columns(perturbation: Perturbation) -> Perturbation:
