@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
+AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 
 
 def cartesian(blocks: Sequence[Array]) -> Array:
@@ -30,7 +31,7 @@ class ReadOnly:
                 frozen(item)
 
 
-def frozen(array: Array) -> Array:
+def frozen(array: AnyArray) -> AnyArray:
     """The same array, read-only from now on."""
     array.flags.writeable = False
     return array
@@ -38,7 +39,10 @@ def frozen(array: Array) -> Array:
 
 def matrix(values: ArrayLike, what: str) -> Array:
     """A read-only copy with one row per item; a flat list is one column. ``what`` names the rows in errors."""
-    array = np.array(values, dtype=float)
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected {what} as rows of equally many numbers, got {values!r:.200}") from None
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.size == 0:
@@ -71,7 +75,10 @@ def row_of(array: Array, value: ArrayLike, what: str) -> int:
 
 def vector(value: ArrayLike, length: int, what: str) -> Array:
     """The value as a finite vector of this length."""
-    point = np.atleast_1d(np.asarray(value, dtype=float))
+    try:
+        point = np.atleast_1d(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        raise ValueError(f"expected {what} as a list of {length} numbers, got {value!r:.200}") from None
     if point.shape != (length,):
         raise ValueError(f"expected {what} with {length} coordinates, got shape {np.shape(value)}")
     if not np.all(np.isfinite(point)):

@@ -24,14 +24,14 @@ class Value:
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON-ready data: its class under "kind", then its fields."""
-        content: dict[str, Any] = _plain(self, lambda function: {"function": function.__qualname__})
+        content: dict[str, Any] = _plain(self, _by_name)
         return content
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and bool(_plain(self, _itself) == _plain(other, _itself))
 
     def __hash__(self) -> int:
-        return hash(json.dumps(self.to_dict()))
+        return hash(json.dumps(_plain(self, lambda function: type(function).__name__)))
 
 
 def from_dict(data: Any, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
@@ -64,6 +64,13 @@ def _plain(item: Any, function: Callable[[Any], Any]) -> Any:
 
 def _itself(function: Any) -> Any:
     return function
+
+
+def _by_name(function: Any) -> dict[str, str]:
+    name = getattr(function, "__qualname__", None)
+    if name is None:
+        raise TypeError(f"expected a function with a name, so that a run can be stored, got {function!r}: use def")
+    return {"function": name}
 
 
 def _function(name: str, functions: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:

@@ -87,6 +87,8 @@ class Grid(Domain):
         if low.ndim != 1 or low.shape != high.shape:
             raise ValueError(f"expected lower and upper of one length, got shapes {low.shape} and {high.shape}")
         counts = np.broadcast_to(np.asarray(num), low.shape)
+        if counts.dtype.kind not in "iu" or np.any(counts < 1):
+            raise ValueError(f"expected the number of values on each axis as 1, 2, 3, ..., got {num}")
         return cls([np.linspace(a, b, int(n)) for a, b, n in zip(low, high, counts, strict=True)])
 
     @property
@@ -120,9 +122,9 @@ class Grid(Domain):
 
 
 def _axis(values: ArrayLike, number: int) -> Array:
-    axis = np.array(values, dtype=float)
-    if axis.ndim != 1 or len(axis) == 0 or not np.all(np.isfinite(axis)):
-        raise ValueError(f"expected axis {number} as a list of finite numbers, got {values!r}")
+    if np.ndim(values) != 1 or np.size(values) == 0:
+        raise ValueError(f"expected axis {number} as a list of numbers, got {values!r:.200}")
+    axis = vector(values, np.size(values), f"axis {number}").copy()
     even = np.linspace(axis[0], axis[-1], len(axis))
     if len(axis) > 1 and not (axis[-1] > axis[0] and np.all(np.abs(axis - even) <= 1e-6 * (even[1] - even[0]))):
         raise ValueError(

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import blas, cholesky, solve_triangular
 
-from stableopt._arrays import Array, ReadOnly, cartesian, frozen
+from stableopt._arrays import Array, ReadOnly, cartesian, frozen, vector
 from stableopt._value import Value
 from stableopt.kernels import Kernel, Linear
 
@@ -74,7 +75,7 @@ class GP(Value):
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"expected a kernel such as SE(0.2), got {self.kernel!r}")
-        if isinstance(self.noise, bool) or not (math.isfinite(self.noise) and self.noise > 0):
+        if isinstance(self.noise, bool) or not (math.isfinite(self.noise * self.noise) and self.noise > 0):
             raise ValueError(f"expected a noise standard deviation above 0, got {self.noise}; use a tiny one if none")
         if not isinstance(self.mean, LinearMean) and not math.isfinite(self.mean):
             raise ValueError(f"expected a finite prior mean, got {self.mean}")
@@ -91,7 +92,11 @@ class GP(Value):
 
     def noise_variance(self, prior_variance: Array) -> Array:
         """σ² of observations at points with this prior variance, after the floor."""
-        return np.maximum(self.noise**2, NOISE_FLOOR**2 * prior_variance)
+        return np.maximum(self.noise_variance_at(0.0), NOISE_FLOOR**2 * prior_variance)
+
+    def noise_variance_at(self, prior_variance: float) -> float:
+        """The same for one observation."""
+        return max(self.noise**2, NOISE_FLOOR**2 * prior_variance, sys.float_info.min)
 
     def condition(self, X: ArrayLike, y: ArrayLike) -> Posterior:
         """The posterior after the values y at the rows of X, by one factorisation."""
@@ -139,7 +144,8 @@ class Posterior(ReadOnly):
 
     def update(self, x: ArrayLike, y: float) -> Posterior:
         """The posterior with one more observation: a rank-one extension of L, no new factorisation."""
-        point = np.asarray(x, dtype=float).reshape(1, -1)
+        point = vector(x, self.X.shape[1], "point")[None]
+        _check_value(y)
         row = solve_triangular(self.factor, self.gp.kernel(self.X, point)[:, 0], lower=True)
         prior_variance = self.gp.kernel.diag(point)
         s = math.sqrt(max(prior_variance[0] - row @ row, 0.0) + self.gp.noise_variance(prior_variance)[0])
@@ -177,9 +183,10 @@ class TrackedPosterior(ReadOnly):
 
     def update(self, index: int, y: float) -> TrackedPosterior:
         """The posterior with one more observation, at the candidate with this index."""
+        _check_value(y)
         row = self._factor.row(index)
         prior = float(self.prior_variance[index])
-        noise = max(self.gp.noise**2, NOISE_FLOOR**2 * prior)
+        noise = self.gp.noise_variance_at(prior)
         s = math.sqrt(max(prior - float(row @ row), 0.0) + noise)
         factor, v = self._factor.extended(index, row, s)
         mean = v * ((y - self.mean[index]) / s)
@@ -339,6 +346,11 @@ class _ProductFactor:
             factor = np.ones(len(block)) if kernel is None else kernel(block, block[i : i + 1])[:, 0]
             values = np.multiply.outer(values, factor).ravel()
         row[:] = values
+
+
+def _check_value(y: float) -> None:
+    if not math.isfinite(y):
+        raise ValueError(f"expected a finite value y, got {y}: leave failed evaluations out")
 
 
 def _weighted_product(left: _Rows, right: _Rows, weights: Array) -> Array:

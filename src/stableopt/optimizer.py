@@ -68,7 +68,17 @@ class Report:
         """Upper bound on the ε-regret: how much better another decision could be at most."""
         return self.optimum_upper - self.lower
 
+    @property
+    def contradictory(self) -> bool:
+        """Whether the bounds exclude each other, as only intersected ones can: beta is too small or the prior wrong."""
+        return self.lower > self.upper
+
     def __str__(self) -> str:
+        if self.contradictory:
+            return (
+                f"decision {_readable(self.decision)} after {self.t} rounds, but the bounds of different rounds "
+                f"exclude each other ({self.lower:.4g} > {self.upper:.4g}): a larger beta or another prior is needed"
+            )
         return (
             f"decision {_readable(self.decision)} after {self.t} rounds: worst case between {self.lower:.4g} and "
             f"{self.upper:.4g} (at {_readable(self.worst_point)}), at most {self.regret_bound:.4g} below the optimum"
@@ -215,32 +225,37 @@ class Optimizer:
 
     def _observations(self, points: ArrayLike, y: ArrayLike, decision: Any) -> list[tuple[int, int, float]]:
         setting = self._state.setting
-        if np.ndim(points) <= 1:
+        if _depth(points) <= 1:
             index = setting.locate_point(points)
             served = setting.decision_of(index) if decision is None else setting.locate_decision(decision)
             return [(served, index, _value(y))]
-        rows, values = np.asarray(points, dtype=float), np.asarray(y, dtype=float)
-        if rows.ndim != 2 or values.shape != (len(rows),):
-            raise ValueError(f"expected rows of points (m, p) and m values, got shapes {rows.shape} and {values.shape}")
         if decision is not None:
             raise ValueError("expected a decision with a single point only: tell the points one by one")
-        indices = [setting.locate_point(row) for row in rows]
-        return [(setting.decision_of(i), i, _value(v)) for i, v in zip(indices, values, strict=True)]
+        if np.ndim(points) != 2 or np.shape(y) != np.shape(points)[:1]:
+            shapes = f"{np.shape(points)} and {np.shape(y)}"
+            raise ValueError(f"expected rows of points (m, p) and m values, got shapes {shapes}")
+        values = [_value(v) for v in np.asarray(y)]
+        indices = [setting.locate_point(row) for row in np.asarray(points)]
+        return [(setting.decision_of(i), i, v) for i, v in zip(indices, values, strict=True)]
 
 
 _algorithm = algorithm
 
 
 def _value(y: ArrayLike) -> float:
-    try:
-        value = float(y) if np.ndim(y) == 0 else None  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        value = None
-    if value is None or isinstance(y, bool | str):
+    if np.ndim(y) != 0 or np.asarray(y).dtype.kind not in "iuf":
         raise ValueError(f"expected one number as the value y of one point, got {y!r}")
+    value = float(y)  # type: ignore[arg-type]
     if not math.isfinite(value):
         raise ValueError(f"expected a finite value y, got {value}: leave failed evaluations out")
     return value
+
+
+def _depth(points: ArrayLike) -> int:
+    try:
+        return np.ndim(points)
+    except ValueError:
+        raise ValueError(f"expected a point, or rows of points of one length, got {points!r:.200}") from None
 
 
 def _json(decision: Decision) -> Any:

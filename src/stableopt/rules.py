@@ -164,6 +164,12 @@ class Algorithm(Value):
     sampling: SamplingRule
     reporting: ReportingRule
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.sampling, SamplingRule):
+            raise TypeError(f"expected a sampling rule such as LargestUcb(), got {self.sampling!r}")
+        if not isinstance(self.reporting, ReportingRule):
+            raise TypeError(f"expected a reporting rule such as BestSoFar(), got {self.reporting!r}")
+
 
 ALGORITHMS = {
     a.name: a

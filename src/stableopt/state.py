@@ -89,10 +89,8 @@ class State:
         state = State(self.setting, posterior, self.beta, (*self.rounds, this), _with(self.decisions, decision))
         if self.intersected is None:
             return state
-        lower_bound, upper_bound = self.intersected
-        bounds = frozen(np.maximum(lower_bound, state.lcb)), frozen(np.minimum(upper_bound, state.ucb))
-        object.__setattr__(state, "intersected", bounds)
-        return state
+        highest, lowest = np.maximum(self.intersected[0], state.lcb), np.minimum(self.intersected[1], state.ucb)
+        return replace(state, intersected=(frozen(highest), frozen(lowest)))
 
 
 def _with(numbers: Indices, number: int) -> Indices:

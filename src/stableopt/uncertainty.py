@@ -159,9 +159,7 @@ class Distance(Perturbation):
 
     def reaches(self, A: Array, B: Array) -> Mask:
         """Which rows of B are within eps of each row of A."""
-        distances = np.array([self._row(a, B) for a in A], dtype=float).reshape(len(A), -1)
-        if distances.shape != (len(A), len(B)):
-            raise ValueError(f"expected distance(x, X) to return {len(B)} values, got {distances.shape[1]}")
+        distances = np.array([self._row(a, B) for a in A])
         if np.any(np.isnan(distances)):
             a, b = np.argwhere(np.isnan(distances))[0]
             raise ValueError(
@@ -170,8 +168,13 @@ class Distance(Perturbation):
             )
         return distances <= self.eps * BOUNDARY
 
-    def _row(self, a: Array, B: Array) -> Any:
-        return self.distance(a, B) if self.vectorized else [float(self.distance(a, b)) for b in B]
+    def _row(self, a: Array, B: Array) -> Array:
+        if not self.vectorized:
+            return np.array([_scalar(self.distance(a, b)) for b in B])
+        distances = np.asarray(self.distance(a, B), dtype=float)
+        if distances.shape != (len(B),):
+            raise ValueError(f"expected distance(x, X) to return {len(B)} values, got {distances.size}")
+        return distances
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -258,7 +261,7 @@ class Groups(UncertaintySet):
         if isinstance(members, Mapping):
             object.__setattr__(self, "names", tuple(members))
             members = list(members.values())
-        groups = tuple(tuple(sorted({int(i) for i in group})) for group in members)
+        groups = tuple(tuple(sorted({_number(i) for i in group})) for group in members)
         names = tuple(range(len(groups))) if self.names is None else tuple(_name(name) for name in self.names)
         if not groups or len(names) != len(groups) or len(set(names)) != len(names):
             raise ValueError(f"expected at least one group and one distinct name each, got {len(groups)} and {names}")
@@ -271,6 +274,8 @@ class Groups(UncertaintySet):
     @classmethod
     def from_labels(cls, labels: Sequence[Any] | NDArray[Any]) -> Groups:
         """Groups from one label per point, in the order of the sorted labels."""
+        if np.ndim(labels) != 1:
+            raise ValueError(f"expected one label per point in a flat list, got shape {np.shape(labels)}")
         names, inverse = np.unique(np.asarray(labels), return_inverse=True)
         return cls([np.flatnonzero(inverse == i).tolist() for i in range(len(names))], names.tolist())
 
@@ -337,6 +342,18 @@ def _same(A: Array, B: Array, columns: NDArray[np.intp]) -> Mask:
     for c in columns:
         same &= A[:, c, None] == B[None, :, c]
     return same
+
+
+def _scalar(distance: Any) -> float:
+    if np.ndim(distance) != 0 or np.asarray(distance).dtype.kind not in "iuf":
+        raise ValueError(f"expected a distance that is one number, got {distance!r:.200}")
+    return float(distance)
+
+
+def _number(member: Any) -> int:
+    if isinstance(member, bool) or not isinstance(member, int | np.integer):
+        raise ValueError(f"expected members of groups as numbers of points, 0, 1, 2, ..., got {member!r}")
+    return int(member)
 
 
 def _name(name: Any) -> str | int:

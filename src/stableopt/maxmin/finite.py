@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stableopt._arrays import Array, Indices
+from stableopt._arrays import Array, Indices, frozen
 from stableopt.uncertainty import BOUNDARY
 
 Mask = NDArray[np.bool_]
@@ -239,7 +239,7 @@ class Lists(FiniteMaxMin):
     def __init__(self, n_points: int, starts: Indices, points: Indices) -> None:
         """The list of decision d is points[starts[d]:starts[d + 1]], increasing and not empty."""
         self.n_decisions, self.n_points = len(starts) - 1, n_points
-        self._starts, self._points = starts, points
+        self._starts, self._points = starts, frozen(points)
 
     @classmethod
     def of(cls, n_points: int, lists: Sequence[Sequence[int]]) -> Lists:
