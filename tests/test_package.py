@@ -19,7 +19,7 @@ SOURCE = ROOT / "src" / "stableopt"
 
 # A room may import the rooms to its left. Only leaves may use the public names of `stableopt` itself.
 CORE = ["_arrays", "_value", "kernels", "gp", "domains", "uncertainty", "maxmin", "state", "rules", "optimizer"]
-LEAVES = ["problems", "plots", "cli"]
+LEAVES = ["problems", "plots", "demo", "cli", "__main__"]
 ROOMS = CORE + LEAVES
 # These two groups meet only in the rooms to the right of both.
 BELIEFS, SETS = {"kernels", "gp"}, {"domains", "uncertainty", "maxmin"}

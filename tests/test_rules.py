@@ -5,6 +5,7 @@ the baselines of Section 5, eq. (final_point) for Theorem 1, and the supplement 
 """
 
 import dataclasses
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -34,8 +35,8 @@ from stableopt.rules import (
     BestOfAll,
     BestSoFar,
     BestWhenAsked,
-    Last,
     LargestUcb,
+    Last,
     MostPromising,
     OptimisticItself,
     OptimisticPessimistic,
@@ -288,7 +289,7 @@ def run(where, seed, rounds, beta, reporting, sampling=None):
 def test_intersected_bounds_only_tighten_and_certify_no_less(case):
     intersected, states = run(*case, BestIntersected())
     plain, _ = run(*case, BestSoFar())
-    for before, after in zip(states, states[1:], strict=False):
+    for before, after in itertools.pairwise(states):
         assert np.all(after.intersected[0] >= before.intersected[0])
         assert np.all(after.intersected[1] <= before.intersected[1])
         assert np.all(after.intersected[0] >= after.lcb) and np.all(after.intersected[1] <= after.ucb)
@@ -348,6 +349,16 @@ def test_theorem_one_reports_the_earliest_of_equal_bounds():
     optimizer.tell([[9.0], [0.0], [5.0]], [1.0, 1.0, 1.0])
     assert [r.lower for r in optimizer.rounds] == pytest.approx([-2.0] * 3)
     assert optimizer.report().decision.tolist() == [9.0]
+
+
+def test_of_equal_decisions_the_one_with_the_lowest_number_is_reported_whatever_came_first():
+    domain = Points([0.0, 5.0, 9.0, 20.0])
+    for rule in (BestSoFar(), BestIntersected(), BestOfAll()):
+        chosen = Algorithm("mine", LargestUcb(), rule)
+        optimizer = Optimizer(domain, Ball(0.0), GP(SE(0.1), 0.1), algorithm=chosen)
+        optimizer.tell([[9.0], [5.0], [9.0], [5.0]], [1.0, 1.0, 1.0, 1.0])
+        assert optimizer.state.decisions.tolist() == [1, 2]
+        assert optimizer.report().decision.tolist() == [5.0]
 
 
 def test_the_five_algorithms_are_the_papers_table():

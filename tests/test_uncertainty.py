@@ -219,7 +219,8 @@ def test_arrays_of_a_set_do_not_change():
 
 
 def test_members_of_a_solver_cannot_be_overwritten():
-    for setting in (Setting(Points([0.0, 1.0, 2.0]), Ball(1.0)), Setting(Points([0.0, 1.0, 2.0]), Groups([[0, 2], [1]]))):
+    for uncertainty in (Ball(1.0), Groups([[0, 2], [1]])):
+        setting = Setting(Points([0.0, 1.0, 2.0]), uncertainty)
         before = setting.solver.members(0).tolist()
         members = setting.solver.members(0)
         if members.flags.writeable:

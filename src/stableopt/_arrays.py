@@ -27,8 +27,9 @@ class ReadOnly:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for item in state.values():
-            if isinstance(item, np.ndarray):
-                frozen(item)
+            for part in item if isinstance(item, tuple) else (item,):
+                if isinstance(part, np.ndarray):
+                    frozen(part)
 
 
 def frozen(array: AnyArray) -> AnyArray:

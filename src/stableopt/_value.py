@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from stableopt._arrays import ReadOnly
+
 _KINDS: dict[str, type[Value]] = {}
 
 
-class Value:
+class Value(ReadOnly):
     """Base of every frozen dataclass of this library that belongs to a run's specification."""
 
     def __init_subclass__(cls) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt._arrays import Array
+from stableopt._arrays import Array, ReadOnly
 from stableopt._value import from_dict
 from stableopt.domains import Domain
 from stableopt.gp import GP
@@ -26,7 +26,7 @@ from stableopt.uncertainty import UncertaintySet
 
 
 @dataclass(frozen=True, eq=False)
-class Query:
+class Query(ReadOnly):
     """What to measure next: f at ``point``, on behalf of ``decision``."""
 
     t: int
@@ -43,7 +43,7 @@ class Query:
 
 
 @dataclass(frozen=True, eq=False)
-class Report:
+class Report(ReadOnly):
     """The decision to use after t rounds, and what is known about its worst case.
 
     All bounds hold where the confidence bounds do: with the probability that belongs to ``beta``, and if ``exact``.

@@ -10,13 +10,13 @@ from functools import cached_property
 
 import numpy as np
 
-from stableopt._arrays import Array, Indices, frozen
+from stableopt._arrays import Array, Indices, ReadOnly, frozen
 from stableopt.gp import TrackedPosterior
 from stableopt.maxmin import Decision, Setting, Solution
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
+class Round(ReadOnly):
     """One observation: y was measured at ``point``, on behalf of ``decision``."""
 
     t: int
@@ -30,14 +30,14 @@ class Round:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class State(ReadOnly):
     """The posterior after the rounds so far, with its confidence bounds on all points."""
 
     setting: Setting
     posterior: TrackedPosterior
     beta: float
     rounds: tuple[Round, ...] = ()
-    decisions: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    decisions: Indices = field(default_factory=lambda: frozen(np.empty(0, dtype=np.intp)))
     """The numbers of the decisions of all rounds so far, increasing, each once."""
     intersected: tuple[Array, Array] | None = None
     """The largest lcb and the smallest ucb of all states so far, if a rule wants them (footnote in Section 5)."""
@@ -97,4 +97,4 @@ def _with(numbers: Indices, number: int) -> Indices:
     """Increasing numbers and one more, unless it is among them."""
     at = int(np.searchsorted(numbers, number))
     known = at < len(numbers) and numbers[at] == number
-    return numbers if known else np.insert(numbers, at, number)
+    return numbers if known else frozen(np.insert(numbers, at, number))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stableopt._arrays import Array, Indices, frozen, row_of, vector
+from stableopt._arrays import Array, Indices, ReadOnly, frozen, row_of, vector
 from stableopt.domains import Domain, Grid
 from stableopt.maxmin.finite import (
     AxisMinima,
@@ -45,7 +45,7 @@ Decision = Array | str | int
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class Setting(ReadOnly):
     """max over decisions d of min over points in A(d), for one domain and one uncertainty set."""
 
     domain: Domain
