@@ -309,10 +309,11 @@ def test_numpy_arguments_become_plain_numbers():
 def test_operators_build_the_named_kernels():
     a, b = SE(0.5), Matern(2.5)
     assert a + b == Sum(a, b) and a * b == Product(a, b)
-    assert 2.0 * a == np.float64(2.0) * a == Scaled(a, 2.0) and a.on([1]) == OnColumns(a, (1,))
-    for wrong in (lambda: a + 1.0, lambda: a * 2.0):
-        with pytest.raises(TypeError):
-            wrong()
+    assert 2.0 * a == a * 2.0 == np.float64(2.0) * a == Scaled(a, 2.0) and a.on([1]) == OnColumns(a, (1,))
+    with pytest.raises(TypeError):
+        a + 1.0
+    with pytest.raises(ValueError, match="expected a positive finite variance, got 'two'"):
+        a * "two"
 
 
 # --- factors ---

@@ -213,7 +213,13 @@ def test_sliding_windows_are_the_brute_force(data):
 def test_sliding_windows_on_many_chunks_are_scipys_minimum_filter(shape, radii, order):
     """Larger than the chunk of the solver, against a filter with the ball as its footprint."""
     values = np.random.default_rng(0).integers(-1000, 1000, size=shape).astype(float)
-    solver = Sliding(shape, np.ones(len(shape)), np.array(radii), order)
+    ball = (
+        Ball(1.0, order, scales=radii)
+        if min(radii) > 0
+        else Ball(1.0, order, [r for r in radii if r], [i for i, r in enumerate(radii) if r])
+    )
+    solver = Setting(Grid([np.arange(n) for n in shape]), ball).solver
+    assert isinstance(solver, Sliding)
     offsets = np.meshgrid(*[np.arange(-int(r), int(r) + 1) for r in radii], indexing="ij")
     parts = np.array([np.abs(o) / max(r, 1.0) for o, r in zip(offsets, radii, strict=True)])
     total = {1: parts.sum(axis=0), 2: (parts**2).sum(axis=0), math.inf: parts.max(axis=0)}[order]
@@ -435,3 +441,52 @@ def test_a_group_is_known_by_its_name_and_a_point_by_its_first_group():
     assert [setting.decision_of(z) for z in range(4)] == [1, 0, 1, 0]
     assert setting.home(0).tolist() == [1, 3]
     assert setting.homes.tolist() == setting.reachable.tolist() == [0, 1, 2, 3]
+
+
+# ------------------------------------------------------------------------------- far from the origin, many dimensions
+
+
+@pytest.mark.parametrize("origin", [0.0, 1e5, 1e8, 1.7e9])
+@pytest.mark.parametrize("order", [1, 2, "inf"])
+def test_sets_do_not_depend_on_the_origin(origin, order):
+    line = Setting(Grid([origin + 0.1 * np.arange(30)]), Ball(0.3, order)).solver
+    assert line.members(10).tolist() == list(range(7, 14))
+    scattered = Setting(Points(origin + 0.1 * np.arange(30)), Ball(0.3, order)).solver
+    assert [scattered.members(i).tolist() for i in range(30)] == [line.members(i).tolist() for i in range(30)]
+    square = Grid([origin + np.arange(12.0)] * 2)
+    on_grid, on_points = (Setting(d, Ball(5.0, order)).solver for d in (square, Points(square.points)))
+    assert all(np.array_equal(on_grid.members(i), on_points.members(i)) for i in range(144))
+
+
+@pytest.mark.parametrize(
+    ("shape", "uncertainty", "size"),
+    [
+        ((2,) * 14, Ball(1.0), 15),
+        ((2,) * 14, Ball(1.5), 1 + 14 + 91),
+        ((3,) * 8, Rectangle(1.0), 3**8),
+        ((3,) * 8, Rectangle([1.0] + [0.0] * 7), 3),
+        ((2,) * 16, Hamming(3), 1 + 16 + 120 + 560),
+    ],
+)
+def test_grids_of_many_dimensions_cost_no_more_than_their_points(shape, uncertainty, size):
+    grid = Grid([np.arange(n) for n in shape])
+    solver = Setting(grid, uncertainty).solver
+    values = np.random.default_rng(0).normal(size=len(grid))
+    centre = int(np.ravel_multi_index([n // 2 for n in shape], shape))
+    assert len(solver.members(centre)) == size
+    some = np.random.default_rng(1).integers(len(grid), size=20)
+    minima = solver.minima(values)
+    assert [values[solver.members(int(d))].min() for d in some] == minima[some].tolist()
+    assert np.array_equal(solver.minima_at(np.unique(some), values), minima[np.unique(some)])
+
+
+def test_long_lists_are_gathered_in_parts(monkeypatch):
+    points = np.random.default_rng(0).random((3000, 2))
+    setting = Setting(Points(points), Ball(0.5))
+    values = np.random.default_rng(1).normal(size=3000)
+    lists = setting.solver
+    assert len(lists._points) > 2**20
+    brute = [values[np.linalg.norm(points - x, axis=1) <= 0.5].min() for x in points]
+    assert lists.minima(values).tolist() == brute
+    monkeypatch.setattr(finite, "GATHERED", 1000)
+    assert lists.minima(values).tolist() == brute

@@ -31,7 +31,7 @@ from stableopt import (
     Points,
     Query,
 )
-from stableopt.rules import BestIntersected, BestSoFar, LargestUcb, OptimisticPessimistic
+from stableopt.rules import BestIntersected, BestSoFar, LargestUcb, OptimisticPessimistic, ReportingRule
 
 FUNCTIONS = {"asymmetric": asymmetric}
 
@@ -533,7 +533,76 @@ def test_queries_and_rounds_carry_what_a_user_needs():
         "point": [0.0, 5.0, 6.0],
         "y": 3.0,
         "lower": -2.0,
+        "asked": True,
         "decision_index": 0,
         "point_index": 0,
     }
     assert isinstance(optimizer.rounds[0].y, float)
+
+
+# ------------------------------------------------------------------------------------- data and rounds, early and late
+
+
+def test_data_that_nobody_asked_for_inform_the_model_but_are_not_reported():
+    optimizer = Optimizer(Grid.linspace(0, 1, 11), Ball(0.0), GP(SE(0.1), 0.1))
+    optimizer.tell([[0.5], [0.6]], [5.0, 4.0])
+    assert [r.asked for r in optimizer.rounds] == [False, False]
+    assert optimizer.report().decision.tolist() == [0.5]  # nothing was asked for yet: the best of what there is
+    optimizer.tell([0.9], -1.0, decision=[0.9])
+    assert optimizer.rounds[-1].asked
+    assert optimizer.report().decision.tolist() == [0.9]
+    again = Optimizer.from_json(optimizer.to_json())
+    assert [r.asked for r in again.rounds] == [False, False, True]
+
+
+def test_a_flat_list_of_points_on_a_line_is_rows():
+    optimizer = Optimizer(Grid.linspace(0, 1, 5), Ball(0.1), GP(SE(0.3), 0.1))
+    optimizer.tell([0.0, 0.25, 0.5], [1.0, 2.0, 3.0])
+    assert [(r.point.tolist(), r.y) for r in optimizer.rounds] == [([0.0], 1.0), ([0.25], 2.0), ([0.5], 3.0)]
+
+
+def test_a_round_keeps_the_bound_that_was_known_when_it_was_asked_for():
+    optimizer = Optimizer(Grid.linspace(0, 1, 5), Ball(0.0), GP(SE(0.3), 0.1))
+    query = optimizer.ask()
+    optimizer.tell([[0.0], [1.0]], [3.0, 3.0])
+    optimizer.tell(query, 3.0)
+    assert optimizer.rounds[-1].lower == query.lower == -2.0
+    assert Optimizer.from_json(optimizer.to_json()).rounds[-1].lower == -2.0
+
+
+def test_contradicting_bounds_are_admitted_and_plain_ones_never_contradict():
+    for rule, contradictory in ((BestIntersected(), True), (BestSoFar(), False)):
+        chosen = Algorithm("mine", OptimisticPessimistic(), rule)
+        optimizer = Optimizer(Points([0.0, 1.0]), Ball(0.0), GP(SE(0.3), 0.1), algorithm=chosen, beta=0.01)
+        optimizer.tell([0.0, 0.0], [9.0, -9.0])
+        report = optimizer.report()
+        assert report.contradictory is contradictory
+        assert ("exclude each other" in str(report)) is contradictory
+
+
+def test_an_optimiser_shows_what_it_is():
+    optimizer = Optimizer(Grid.linspace(0, 1, 5), Ball(0.1), GP(SE(0.3), 0.1))
+    assert (optimizer.domain, optimizer.uncertainty, optimizer.beta) == (Grid.linspace(0, 1, 5), Ball(0.1), 4.0)
+    assert "Grid(5)" in repr(optimizer) and "StableOpt" in repr(optimizer)
+
+
+def test_a_class_of_the_user_does_not_replace_one_of_the_library():
+    text = Optimizer(Grid.linspace(0, 1, 5), Ball(0.1), GP(SE(0.3), 0.1), algorithm="GP-UCB").to_json()
+
+    @dataclasses.dataclass(frozen=True, eq=False)
+    class Last(ReportingRule):
+        def choose(self, state):
+            return 0
+
+    assert type(Optimizer.from_json(text).algorithm.reporting) is not Last
+    mine = Optimizer(
+        Grid.linspace(0, 1, 5), Ball(0.1), GP(SE(0.3), 0.1), algorithm=Algorithm("mine", LargestUcb(), Last())
+    )
+    assert type(Optimizer.from_json(mine.to_json()).algorithm.reporting) is Last
+
+
+def test_a_pickle_holds_no_room_for_rows_to_come():
+    optimizer = Optimizer(Points(np.arange(20_000.0)), Ball(1.0), GP(Matern(2.5, 5.0), 0.1))
+    empty = len(pickle.dumps(optimizer))
+    optimizer.tell(optimizer.ask(), 1.0)
+    assert len(pickle.dumps(optimizer)) < empty + 10 * 8 * 20_000

@@ -69,9 +69,9 @@ def test_a_step_that_divides_eps_on_paper_does_so_in_floating_point(norm, make, 
     assert [len(solver.members(d)) for d in range(n)] == [min(d, cells) + 1 + min(n - 1 - d, cells) for d in range(n)]
 
 
-def test_what_is_clearly_beyond_eps_is_outside():
+def test_what_is_beyond_eps_by_more_than_a_billionth_is_outside():
     X = np.array([[0.0], [1.0]])
-    for eps, inside in ((1 - 1e-6, False), (1 - 1e-10, True), (1.0, True), (1 + 1e-6, True)):
+    for eps, inside in ((1 - 1e-6, False), (1 - 5e-9, False), (1 - 1e-10, True), (1.0, True), (1 + 1e-6, True)):
         assert bool(Ball(eps).reaches(X, X)[0, 1]) is inside
         assert (len(Setting(Points(X), Ball(eps)).solver.members(0)) == 2) is inside
         assert (len(Setting(Grid([X[:, 0]]), Ball(eps)).solver.members(0)) == 2) is inside

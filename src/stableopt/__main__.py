@@ -8,6 +8,8 @@ def main() -> None:
     try:
         from stableopt.cli import app
     except ImportError as error:
+        if str(error.name).split(".")[0] == "stableopt":
+            raise
         sys.exit(f"{error}\nThe command line needs more packages: pip install 'stableopt[cli]'")
     app()
 

@@ -40,10 +40,7 @@ def frozen(array: AnyArray) -> AnyArray:
 
 def matrix(values: ArrayLike, what: str) -> Array:
     """A read-only copy with one row per item; a flat list is one column. ``what`` names the rows in errors."""
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise ValueError(f"expected {what} as rows of equally many numbers, got {values!r:.200}") from None
+    array = numbers(values, what).copy()
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.size == 0:
@@ -59,15 +56,31 @@ def matrix(values: ArrayLike, what: str) -> Array:
     return frozen(array)
 
 
+def numbers(values: ArrayLike, what: str) -> Array:
+    """An array of numbers, or an error that says what they should have been."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"expected {what} as numbers, equally many in each row, got {values!r:.200}") from None
+    if array.dtype.kind not in "iuf" and array.size:
+        raise ValueError(f"expected {what} as numbers, got {values!r:.200}")
+    return array.astype(float)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one real number, finite, and no truth value."""
+    known = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return known and bool(np.isfinite(float(value)))
+
+
 def row_of(array: Array, value: ArrayLike, what: str) -> int:
-    """Index of the row that equals the value (to 1e-9 of each column's span); the error names the nearest row."""
+    """Index of the row that equals the value (up to rounding); the error names the nearest row."""
     point = vector(value, array.shape[1], what)
     span = np.ptp(array, axis=0)
-    span[span == 0] = 1.0
     distances = np.abs(array - point)
-    distances /= span
-    nearest = int(np.argmin(distances.max(axis=1)))
-    if distances[nearest].max() > 1e-9:
+    nearest = int(np.argmin((distances / np.where(span > 0, span, 1.0)).max(axis=1)))
+    rounding = 1e-12 * np.maximum(np.abs(array[nearest]), np.abs(point)) + 1e-15 * span
+    if np.any(distances[nearest] > rounding):
         raise ValueError(
             f"{what} {point.tolist()} is not in the domain; the nearest that is: {array[nearest].tolist()}"
         )
@@ -76,10 +89,7 @@ def row_of(array: Array, value: ArrayLike, what: str) -> int:
 
 def vector(value: ArrayLike, length: int, what: str) -> Array:
     """The value as a finite vector of this length."""
-    try:
-        point = np.atleast_1d(np.asarray(value, dtype=float))
-    except (TypeError, ValueError):
-        raise ValueError(f"expected {what} as a list of {length} numbers, got {value!r:.200}") from None
+    point = np.atleast_1d(numbers(value, what))
     if point.shape != (length,):
         raise ValueError(f"expected {what} with {length} coordinates, got shape {np.shape(value)}")
     if not np.all(np.isfinite(point)):

@@ -6,7 +6,6 @@ dictionary, and reading it back gives an equal value. Nothing here knows what th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -22,7 +21,7 @@ class Value(ReadOnly):
     """Base of every frozen dataclass of this library that belongs to a run's specification."""
 
     def __init_subclass__(cls) -> None:
-        _KINDS[cls.__name__] = cls
+        _KINDS[_kind(cls)] = cls
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON-ready data: its class under "kind", then its fields."""
@@ -33,7 +32,13 @@ class Value(ReadOnly):
         return type(self) is type(other) and bool(_plain(self, _itself) == _plain(other, _itself))
 
     def __hash__(self) -> int:
-        return hash(json.dumps(_plain(self, lambda function: type(function).__name__)))
+        scalars = (getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+        return hash((_kind(type(self)), *(item for item in scalars if isinstance(item, int | float | str))))
+
+
+def _kind(cls: type) -> str:
+    """The name of a class in JSON; those of other packages carry their module, so that they replace none of ours."""
+    return cls.__name__ if cls.__module__.split(".")[0] == "stableopt" else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def from_dict(data: Any, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
@@ -56,7 +61,7 @@ def _plain(item: Any, function: Callable[[Any], Any]) -> Any:
     """Lists and dictionaries of numbers and strings; ``function`` says what stands for a function in them."""
     if isinstance(item, Value):
         content = {f.name: _plain(getattr(item, f.name), function) for f in fields(item)}  # type: ignore[arg-type]
-        return {"kind": type(item).__name__} | content
+        return {"kind": _kind(type(item))} | content
     if isinstance(item, np.ndarray | np.generic):
         return item.tolist()
     if isinstance(item, list | tuple):

@@ -76,8 +76,8 @@ class Grid(Domain):
     axes: Sequence[ArrayLike]
 
     def __post_init__(self) -> None:
-        if not len(self.axes):
-            raise ValueError("expected a grid with at least one axis, got none")
+        if not isinstance(self.axes, Sequence | np.ndarray) or not len(self.axes):
+            raise ValueError(f"expected a grid as a list of at least one axis, got {self.axes!r}")
         object.__setattr__(self, "axes", tuple(_axis(values, i) for i, values in enumerate(self.axes)))
 
     @classmethod
@@ -112,8 +112,8 @@ class Grid(Domain):
         point = vector(x, self.dim, "point")
         rows = [int(np.argmin(np.abs(np.asarray(axis) - c))) for axis, c in zip(self.axes, point, strict=True)]
         nearest = np.array([np.asarray(axis)[i] for axis, i in zip(self.axes, rows, strict=True)])
-        span = np.array([np.ptp(np.asarray(axis)) or 1.0 for axis in self.axes])
-        if np.any(np.abs(nearest - point) > 1e-9 * span):
+        steps = np.where(np.isfinite(self.steps), self.steps, 0.0)
+        if np.any(np.abs(nearest - point) > 1e-6 * steps + 1e-12 * np.abs(point)):
             raise ValueError(f"point {point.tolist()} is not in the domain; the nearest that is: {nearest.tolist()}")
         return int(np.ravel_multi_index(rows, self.shape))
 
@@ -126,7 +126,8 @@ def _axis(values: ArrayLike, number: int) -> Array:
         raise ValueError(f"expected axis {number} as a list of numbers, got {values!r:.200}")
     axis = vector(values, np.size(values), f"axis {number}").copy()
     even = np.linspace(axis[0], axis[-1], len(axis))
-    if len(axis) > 1 and not (axis[-1] > axis[0] and np.all(np.abs(axis - even) <= 1e-6 * (even[1] - even[0]))):
+    tolerance = 1e-6 * (axis[-1] - axis[0]) / max(1, len(axis) - 1) + 4 * np.spacing(np.abs(axis).max())
+    if len(axis) > 1 and not (axis[-1] > axis[0] and np.all(np.abs(axis - even) <= tolerance)):
         raise ValueError(
             f"expected axis {number} to increase in equal steps, got {np.array2string(axis, threshold=6)}; "
             "other sets of points: Points(...)"

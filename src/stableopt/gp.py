@@ -24,13 +24,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import blas, cholesky, solve_triangular
 
-from stableopt._arrays import Array, ReadOnly, cartesian, frozen, vector
+from stableopt._arrays import Array, ReadOnly, cartesian, frozen, is_number, numbers, vector
 from stableopt._value import Value
 from stableopt.kernels import Kernel, Linear
 
@@ -38,7 +38,6 @@ from stableopt.kernels import Kernel, Linear
 NOISE_FLOOR = 1e-6
 # With less noise than this fraction, the product form would lose too many digits (see `_ProductFactor`).
 _PRODUCT_NOISE = 1e-4
-_HEIGHT = 256  # rows of V that are kept together, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +47,7 @@ class LinearMean(Value):
     weights: Sequence[float]
 
     def __post_init__(self) -> None:
-        weights = np.asarray(self.weights, dtype=float)
-        if weights.ndim != 1 or not np.all(np.isfinite(weights)):
-            raise ValueError(f"expected the weights of a linear mean as one row of finite numbers, got {self.weights}")
+        weights = vector(self.weights, np.size(self.weights), "weights of a linear mean")
         object.__setattr__(self, "weights", tuple(weights.tolist()))
 
     def __call__(self, X: Array) -> Array:
@@ -75,16 +72,21 @@ class GP(Value):
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"expected a kernel such as SE(0.2), got {self.kernel!r}")
-        if isinstance(self.noise, bool) or not (math.isfinite(self.noise * self.noise) and self.noise > 0):
-            raise ValueError(f"expected a noise standard deviation above 0, got {self.noise}; use a tiny one if none")
-        if not isinstance(self.mean, LinearMean) and not math.isfinite(self.mean):
-            raise ValueError(f"expected a finite prior mean, got {self.mean}")
+        if not (is_number(self.noise) and 0 < self.noise < 1e150):
+            raise ValueError(f"expected a noise standard deviation above 0, got {self.noise!r}; use a tiny one if none")
+        object.__setattr__(self, "noise", float(self.noise))
+        if isinstance(self.mean, LinearMean):
+            return
+        if not is_number(self.mean):
+            raise ValueError(f"expected a finite prior mean, got {self.mean!r}")
+        object.__setattr__(self, "mean", float(self.mean))
 
     @classmethod
     def linear(cls, mean: ArrayLike, covariance: ArrayLike, noise: float) -> GP:
         """The prior of f(x) = xᵀu with u ~ N(mean, covariance), as in the paper's movie experiment."""
-        weights = np.asarray(mean, dtype=float).ravel().tolist()
-        return cls(Linear(np.asarray(covariance, dtype=float).tolist()), noise, LinearMean(weights))
+        kernel = Linear(numbers(covariance, "covariance").tolist())
+        weights = vector(mean, len(kernel.covariance), "mean vector")
+        return cls(kernel, noise, LinearMean(weights.tolist()))
 
     def prior_mean(self, X: Array) -> Array:
         """The mean m at the rows of X."""
@@ -92,11 +94,7 @@ class GP(Value):
 
     def noise_variance(self, prior_variance: Array) -> Array:
         """σ² of observations at points with this prior variance, after the floor."""
-        return np.maximum(self.noise_variance_at(0.0), NOISE_FLOOR**2 * prior_variance)
-
-    def noise_variance_at(self, prior_variance: float) -> float:
-        """The same for one observation."""
-        return max(self.noise**2, NOISE_FLOOR**2 * prior_variance, sys.float_info.min)
+        return np.maximum(max(self.noise**2, sys.float_info.min), NOISE_FLOOR**2 * prior_variance)
 
     def condition(self, X: ArrayLike, y: ArrayLike) -> Posterior:
         """The posterior after the values y at the rows of X, by one factorisation."""
@@ -185,9 +183,9 @@ class TrackedPosterior(ReadOnly):
         """The posterior with one more observation, at the candidate with this index."""
         _check_value(y)
         row = self._factor.row(index)
-        prior = float(self.prior_variance[index])
-        noise = self.gp.noise_variance_at(prior)
-        s = math.sqrt(max(prior - float(row @ row), 0.0) + noise)
+        prior = self.prior_variance[index]
+        noise = float(self.gp.noise_variance(prior))
+        s = math.sqrt(max(float(prior - row @ row), 0.0) + noise)
         factor, v = self._factor.extended(index, row, s)
         mean = v * ((y - self.mean[index]) / s)
         mean += self.mean
@@ -236,6 +234,10 @@ class _Rows:
         self._blocks, self._t = blocks, t
         self._written = [] if written is None else written  # rows written in the last block; shared with siblings
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: the rows so far, but not the room after them."""
+        return self.__dict__ | {"_blocks": tuple(block.copy() for block in self), "_written": [self._t % self.height]}
+
     def __iter__(self) -> Iterator[Array]:
         return iter([block[: self._t - i * self.height] for i, block in enumerate(self._blocks)])
 
@@ -249,7 +251,7 @@ class _Rows:
         blocks, written = self._blocks, self._written
         if used == 0:
             blocks, written = (*blocks, np.empty((self.height, self.n))), [0]
-        elif written[0] != used:
+        elif written[0] != used or used == len(blocks[-1]):
             copy = np.empty((self.height, self.n))
             copy[:used] = blocks[-1][:used]
             blocks, written = (*blocks[:-1], copy), [used]
@@ -267,9 +269,8 @@ class _RowFactor:
 
     @classmethod
     def of(cls, gp: GP, points: Array) -> _RowFactor:
-        """The empty factor; with many candidates a block has fewer rows, since a branch copies one."""
-        n = len(points)
-        return cls(gp.kernel, points, _Rows(n, min(max(2**21 // n, 32), _HEIGHT)))
+        """The empty factor."""
+        return cls(gp.kernel, points, _Rows(len(points), _height(len(points))))
 
     def row(self, index: int) -> Array:
         return self.rows.column(index)
@@ -315,8 +316,8 @@ class _ProductFactor:
         left, right = min(halves, key=sum)
         if min(left, right) == 1:
             return None
-        split = halves.index((left, right)) + 1
-        return cls(tuple(kernels), tuple(blocks), split, _Rows(left, _HEIGHT), _Rows(right, _HEIGHT), np.empty((0, 0)))
+        split, height = halves.index((left, right)) + 1, _height(max(left, right))
+        return cls(tuple(kernels), tuple(blocks), split, _Rows(left, height), _Rows(right, height), np.empty((0, 0)))
 
     def row(self, index: int) -> Array:
         if not len(self.L):
@@ -346,6 +347,11 @@ class _ProductFactor:
             factor = np.ones(len(block)) if kernel is None else kernel(block, block[i : i + 1])[:, 0]
             values = np.multiply.outer(values, factor).ravel()
         row[:] = values
+
+
+def _height(n: int) -> int:
+    """Rows that are kept in one block: many, but few where a row is long, since a branch copies a block."""
+    return min(max(2**21 // n, 32), 256)
 
 
 def _check_value(y: float) -> None:

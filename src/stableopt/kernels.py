@@ -26,9 +26,9 @@ from typing import Any, Literal, Self, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from ._value import Value
+from stableopt._arrays import Array, is_number, numbers
+from stableopt._value import Value
 
-Array: TypeAlias = NDArray[np.float64]
 Wrt: TypeAlias = Literal["params", "inputs"]
 Blocks: TypeAlias = Sequence[tuple[int, ...]]
 Factors: TypeAlias = "list[Kernel | None]"
@@ -127,10 +127,8 @@ class Kernel(Value, ABC):
             return NotImplemented
         return Sum(self, other)
 
-    def __mul__(self, other: Kernel) -> Product:
-        if not isinstance(other, Kernel):
-            return NotImplemented
-        return Product(self, other)
+    def __mul__(self, other: Kernel | float) -> Product | Scaled:
+        return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
 
     def __rmul__(self, variance: float) -> Scaled:
         return Scaled(self, variance)
@@ -248,7 +246,7 @@ class Linear(Kernel):
     covariance: Sequence[Sequence[float]]
 
     def __post_init__(self) -> None:
-        matrix = np.array(self.covariance, dtype=float)
+        matrix = numbers(self.covariance, "covariance")
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"expected a square covariance, got shape {matrix.shape}: use np.diag(variances)")
         size = np.abs(matrix).max(initial=0.0)
@@ -300,8 +298,8 @@ class Categorical(Kernel):
     correlation: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.correlation < 1:
-            raise ValueError(f"expected a correlation strictly between 0 and 1, got {self.correlation}: try 0.5")
+        if not (is_number(self.correlation) and 0 < self.correlation < 1):
+            raise ValueError(f"expected a correlation strictly between 0 and 1, got {self.correlation!r}: try 0.5")
         object.__setattr__(self, "correlation", float(self.correlation))
 
     def _values(self, X: Array, Z: Array | None) -> Array:
@@ -570,8 +568,8 @@ def _check(X: Array, Z: Array, weights: Array | None = None, shape: tuple[int, .
 
 
 def _positive(name: str, value: float) -> float:
-    if not 0 < value < math.inf:
-        raise ValueError(f"expected a positive finite {name}, got {value}: pass a number above 0")
+    if not is_number(value) or value <= 0:
+        raise ValueError(f"expected a positive finite {name}, got {value!r}: pass a number above 0")
     return float(value)
 
 

@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt._arrays import Array, ReadOnly
+from stableopt._arrays import Array, ReadOnly, is_number
 from stableopt._value import from_dict
 from stableopt.domains import Domain
 from stableopt.gp import GP
 from stableopt.maxmin import Decision, Setting
-from stableopt.rules import Algorithm, algorithm
+from stableopt.rules import Algorithm
 from stableopt.state import Round, State
 from stableopt.uncertainty import UncertaintySet
+
+_Observation = tuple[int | None, int, float, float | None]  # decision, point, y, lower bound when it was chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +37,7 @@ class Query(ReadOnly):
     lower: float
     """min over A(decision) of lcb_{t−1}."""
     optimum_upper: float
-    """max over decisions of the min over A of ucb_{t−1}: an upper bound on the robust optimum."""
+    """max over decisions of the min over A of ucb_{t−1}: an upper bound on the value of the stable optimum."""
     exact: bool
     """Whether both bounds come from exact max-min solutions."""
     decision_index: int
@@ -58,8 +60,11 @@ class Report(ReadOnly):
     upper: float
     """Upper bound on the worst-case value of the decision."""
     optimum_upper: float
-    """Upper bound on the robust optimum: what no decision can exceed."""
+    """Upper bound on the value of the stable optimum: what no decision can exceed."""
     exact: bool
+    """Whether the bounds come from exact max-min solutions."""
+    contradictory: bool
+    """Whether bounds of different rounds exclude each other somewhere: then beta is too small or the prior wrong."""
     decision_index: int
     worst_point_index: int
 
@@ -68,16 +73,11 @@ class Report(ReadOnly):
         """Upper bound on the ε-regret: how much better another decision could be at most."""
         return self.optimum_upper - self.lower
 
-    @property
-    def contradictory(self) -> bool:
-        """Whether the bounds exclude each other, as only intersected ones can: beta is too small or the prior wrong."""
-        return self.lower > self.upper
-
     def __str__(self) -> str:
         if self.contradictory:
             return (
                 f"decision {_readable(self.decision)} after {self.t} rounds, but the bounds of different rounds "
-                f"exclude each other ({self.lower:.4g} > {self.upper:.4g}): a larger beta or another prior is needed"
+                "exclude each other: a larger beta or another prior is needed"
             )
         return (
             f"decision {_readable(self.decision)} after {self.t} rounds: worst case between {self.lower:.4g} and "
@@ -109,16 +109,34 @@ class Optimizer:
     ) -> None:
         if not isinstance(gp, GP):
             raise TypeError(f"expected a prior such as GP(SE(0.2), noise=0.1), got {gp!r}")
-        if isinstance(beta, bool) or not (math.isfinite(beta) and beta > 0):
-            raise ValueError(f"expected beta above 0 (the paper's 2 standard deviations are beta=4.0), got {beta}")
+        if not is_number(beta) or beta <= 0:
+            raise ValueError(f"expected beta above 0 (the paper's 2 standard deviations are beta=4.0), got {beta!r}")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"expected a seed 0, 1, 2, ..., got {seed!r}")
-        self.algorithm = _algorithm(algorithm)
+        self.algorithm = Algorithm.named(algorithm)
         self.gp = gp
         self.seed = int(seed)
         setting = Setting(domain, uncertainty)
         state = State(setting, gp.track(setting.blocks), float(beta))
         self._state = state.with_intersection() if self.algorithm.reporting.intersects else state
+
+    @property
+    def domain(self) -> Domain:
+        """Where decisions live."""
+        return self._state.setting.domain
+
+    @property
+    def uncertainty(self) -> UncertaintySet:
+        """What the adversary may do."""
+        return self._state.setting.uncertainty
+
+    @property
+    def beta(self) -> float:
+        """β of the confidence bounds."""
+        return self._state.beta
+
+    def __repr__(self) -> str:
+        return f"Optimizer({self.domain}, {self.uncertainty}, {self.algorithm.name}, after {self._state.t} rounds)"
 
     @property
     def state(self) -> State:
@@ -150,18 +168,12 @@ class Optimizer:
     def tell(self, point: Query | ArrayLike, y: ArrayLike, decision: Any = None) -> None:
         """Add the value y measured at a query or at any point of the domain.
 
-        A point that was not asked for serves the decision that it stands for itself (its x, or its group), unless
-        ``decision`` says otherwise. Existing data can be told at once: rows of points and as many values.
+        A point that was not asked for is data: it improves the model and serves no decision, unless ``decision`` names
+        one. Existing data can be told at once: rows of points and as many values.
         """
-        if isinstance(point, Query):
-            setting = self._state.setting
-            served = setting.locate_decision(point.decision if decision is None else decision, point.decision_index)
-            observations = [(served, setting.locate_point(point.point, point.point_index), _value(y))]
-        else:
-            observations = self._observations(point, y, decision)
         state = self._state
-        for served, index, value in observations:
-            state = state.after(served, index, value)
+        for observation in self._observations(point, y, decision):
+            state = state.after(*observation)
         self._state = state
 
     def report(self) -> Report:
@@ -171,11 +183,13 @@ class Optimizer:
             raise ValueError("nothing to report yet: tell at least one value first")
         solver = state.setting.solver
         decision = self.algorithm.reporting.choose(state)
+        contradictory = False
         if state.intersected is None:
             upper, optimum, worst = state.ucb, state.optimistic, state.pessimistic(decision)
         else:
             lower, upper = state.intersected
             optimum, worst = solver.maximin(upper), solver.worst(decision, lower)
+            contradictory = bool(np.any(lower > upper))
         return Report(
             state.t,
             state.setting.decision(decision),
@@ -184,6 +198,7 @@ class Optimizer:
             solver.worst(decision, upper).value,
             optimum.value,
             worst.exact and optimum.exact,
+            contradictory,
             decision,
             worst.point,
         )
@@ -191,7 +206,10 @@ class Optimizer:
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""
         setting = self._state.setting
-        rounds = [{"decision": _json(r.decision), "point": r.point.tolist(), "y": r.y} for r in self.rounds]
+        rounds = [
+            {"decision": _json(r.decision) if r.asked else None, "point": r.point.tolist(), "y": r.y, "lower": r.lower}
+            for r in self.rounds
+        ]
         run = {
             "format": "stableopt run 1",
             "domain": setting.domain.to_dict(),
@@ -219,27 +237,41 @@ class Optimizer:
             from_dict(run[key], functions) for key in ("domain", "uncertainty", "gp", "algorithm")
         )
         optimizer = cls(domain, uncertainty, gp, algorithm=chosen, beta=run["beta"], seed=run["seed"])
+        state = optimizer._state
         for r in run["rounds"]:
-            optimizer.tell(r["point"], r["y"], r["decision"])
+            decision = None if r["decision"] is None else state.setting.locate_decision(r["decision"])
+            state = state.after(decision, state.setting.locate_point(r["point"]), r["y"], r["lower"])
+        optimizer._state = state
         return optimizer
 
-    def _observations(self, points: ArrayLike, y: ArrayLike, decision: Any) -> list[tuple[int, int, float]]:
+    def _observations(self, point: Query | ArrayLike, y: ArrayLike, decision: Any) -> list[_Observation]:
         setting = self._state.setting
-        if _depth(points) <= 1:
-            index = setting.locate_point(points)
-            served = setting.decision_of(index) if decision is None else setting.locate_decision(decision)
-            return [(served, index, _value(y))]
+        if isinstance(point, Query):
+            served = setting.locate_decision(point.decision if decision is None else decision, point.decision_index)
+            lower = point.lower if decision is None else None
+            return [(served, setting.locate_point(point.point, point.point_index), _value(y), lower)]
+        named = None if decision is None else setting.locate_decision(decision)
+        rows = _rows(point, y, sum(block.shape[1] for block in setting.blocks))
+        if rows is None:
+            return [(named, setting.locate_point(point), _value(y), None)]
         if decision is not None:
             raise ValueError("expected a decision with a single point only: tell the points one by one")
-        if np.ndim(points) != 2 or np.shape(y) != np.shape(points)[:1]:
-            shapes = f"{np.shape(points)} and {np.shape(y)}"
-            raise ValueError(f"expected rows of points (m, p) and m values, got shapes {shapes}")
         values = [_value(v) for v in np.asarray(y)]
-        indices = [setting.locate_point(row) for row in np.asarray(points)]
-        return [(setting.decision_of(i), i, v) for i, v in zip(indices, values, strict=True)]
+        return [(None, setting.locate_point(row), v, None) for row, v in zip(rows, values, strict=True)]
 
 
-_algorithm = algorithm
+def _rows(points: ArrayLike, y: ArrayLike, dim: int) -> Array | None:
+    """Several points as rows, or None if it is one point; on a line, a flat list with as many values is rows too."""
+    try:
+        depth = np.ndim(points)
+    except ValueError:
+        raise ValueError(f"expected a point, or rows of points of one length, got {points!r:.200}") from None
+    if depth <= 1 and not (depth == dim == np.ndim(y) and np.size(points) > 1):
+        return None
+    rows = np.asarray(points) if depth > 1 else np.asarray(points)[:, None]
+    if rows.ndim != 2 or np.shape(y) != rows.shape[:1]:
+        raise ValueError(f"expected rows of points (m, p) and m values, got shapes {rows.shape} and {np.shape(y)}")
+    return rows
 
 
 def _value(y: ArrayLike) -> float:
@@ -251,16 +283,11 @@ def _value(y: ArrayLike) -> float:
     return value
 
 
-def _depth(points: ArrayLike) -> int:
-    try:
-        return np.ndim(points)
-    except ValueError:
-        raise ValueError(f"expected a point, or rows of points of one length, got {points!r:.200}") from None
-
-
 def _json(decision: Decision) -> Any:
     return decision.tolist() if isinstance(decision, np.ndarray) else decision
 
 
 def _readable(value: Decision) -> str:
-    return np.array2string(value, precision=4, separator=", ") if isinstance(value, np.ndarray) else repr(value)
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    return np.array2string(value, precision=4, separator=", ", threshold=12, edgeitems=3)

@@ -10,8 +10,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from stableopt._value import Value
 from stableopt.state import State
 
@@ -62,8 +60,7 @@ class OptimisticItself(SamplingRule):
     def sample(self, state: State, seed: int) -> Sample:
         """x̃_t itself."""
         decision = state.optimistic.decision
-        home = state.setting.home(decision)
-        return Sample(decision, int(home[np.argmin(state.ucb[home])]))
+        return Sample(decision, state.unperturbed(decision))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,20 +69,17 @@ class LargestUcb(SamplingRule):
 
     def sample(self, state: State, seed: int) -> Sample:
         """The point with the largest ucb, and the decision that it stands for."""
-        homes = state.setting.homes
-        whole = len(homes) == len(state.ucb)
-        point = int(np.argmax(state.ucb)) if whole else int(homes[np.argmax(state.ucb[homes])])
+        point = state.most_promising_point()
         return Sample(state.setting.decision_of(point), point)
 
 
 @dataclass(frozen=True, eq=False)
 class UniformlyRandom(SamplingRule):
-    """Any point that the adversary could choose, with equal probability."""
+    """Any point, with equal probability."""
 
     def sample(self, state: State, seed: int) -> Sample:
         """A random point, and the decision that it stands for."""
-        reachable = state.setting.reachable
-        point = int(reachable[np.random.default_rng([seed, state.t + 1]).integers(len(reachable))])
+        point = state.random_point(seed)
         return Sample(state.setting.decision_of(point), point)
 
 
@@ -95,7 +89,7 @@ class BestSoFar(ReportingRule):
 
     def choose(self, state: State) -> int:
         """The decision with the best guarantee now."""
-        return state.setting.solver.best(state.lcb, state.decisions)
+        return state.safest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +101,7 @@ class BestWhenAsked(ReportingRule):
 
     def choose(self, state: State) -> int:
         """The decision with the best guarantee at its time."""
-        return max(state.rounds, key=lambda r: (r.lower, -r.t)).decision_index
+        return max(state.rounds, key=lambda r: (r.asked, r.lower, -r.t)).decision_index
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +115,7 @@ class BestIntersected(ReportingRule):
 
     def choose(self, state: State) -> int:
         """The decision with the best guarantee that was ever known."""
-        lower = state.lcb if state.intersected is None else state.intersected[0]
-        return state.setting.solver.best(lower, state.decisions)
+        return state.safest(intersected=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +124,7 @@ class BestOfAll(ReportingRule):
 
     def choose(self, state: State) -> int:
         """The decision with the best guarantee."""
-        return state.setting.solver.best(state.lcb)
+        return state.safest(tried=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +145,8 @@ class Last(ReportingRule):
     """The decision of the last round."""
 
     def choose(self, state: State) -> int:
-        """The decision of the last round."""
-        return state.rounds[-1].decision_index
+        """The decision of the last round that was asked for, or else what the last observation stands for."""
+        return max(state.rounds, key=lambda r: (r.asked, r.t)).decision_index
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +163,16 @@ class Algorithm(Value):
         if not isinstance(self.reporting, ReportingRule):
             raise TypeError(f"expected a reporting rule such as BestSoFar(), got {self.reporting!r}")
 
+    @classmethod
+    def named(cls, name: str | Algorithm) -> Algorithm:
+        """One of the paper's algorithms by its name, in any case; an algorithm is returned as it is."""
+        if isinstance(name, Algorithm):
+            return name
+        found = [a for a in ALGORITHMS.values() if isinstance(name, str) and a.name.lower() == name.lower()]
+        if not found:
+            raise ValueError(f"expected an Algorithm or one of {list(ALGORITHMS)}, got {name!r}")
+        return found[0]
+
 
 ALGORITHMS = {
     a.name: a
@@ -182,13 +185,3 @@ ALGORITHMS = {
     )
 }
 """The paper's five algorithms."""
-
-
-def algorithm(name: str | Algorithm) -> Algorithm:
-    """One of the paper's algorithms by its name, in any case; an `Algorithm` is returned as it is."""
-    if isinstance(name, Algorithm):
-        return name
-    found = [a for a in ALGORITHMS.values() if isinstance(name, str) and a.name.lower() == name.lower()]
-    if not found:
-        raise ValueError(f"expected an Algorithm or one of {list(ALGORITHMS)}, got {name!r}")
-    return found[0]

@@ -13,17 +13,24 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stableopt._arrays import Array, matrix, row_of, vector
+from stableopt._arrays import Array, matrix, numbers, row_of, vector
 from stableopt._value import Value
 
 BOUNDARY = 1.0 + 1e-9
 Mask = NDArray[np.bool_]
+
+
+def boundary(reach: Array, magnitude: Array) -> float:
+    """How long ‖(x' − x)/reach‖ may be: 1, and what rounding may add to coordinates of this magnitude."""
+    free = reach > 0
+    rounding = 4 * np.finfo(float).eps * np.max(magnitude[free] / reach[free], initial=0.0)
+    return BOUNDARY + min(float(rounding), 1e-3)
 
 
 class UncertaintySet(Value):
@@ -74,11 +81,11 @@ class Ball(NormBall):
 
     eps: float
     norm: float | str = 2
-    scales: Sequence[float] | None = None
+    scales: float | Sequence[float] | None = None
     columns: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
-        _check_eps(self.eps)
+        object.__setattr__(self, "eps", _eps(self.eps))
         if self.norm not in (1, 2, math.inf, "inf"):
             raise ValueError(f"expected the norm 1, 2 or 'inf', got {self.norm!r}; others: Distance(d, eps)")
         object.__setattr__(self, "norm", "inf" if self.norm in (math.inf, "inf") else int(self.norm))
@@ -94,14 +101,14 @@ class Ball(NormBall):
     def reach(self, dim: int) -> Array:
         """eps times the scale in the free coordinates, 0 in the others."""
         free = self.free(dim)
-        return _spread(np.full(len(free), 1.0) if self.scales is None else self.scales, free, dim, "scales") * self.eps
+        return _spread(1.0 if self.scales is None else self.scales, free, dim, "scales") * self.eps
 
 
 @dataclass(frozen=True, eq=False)
 class Rectangle(NormBall):
-    """All x' in D with |x'_j − x_j| ≤ half_widths_j in every coordinate; 0 keeps a coordinate."""
+    """All x' in D with |x'_j − x_j| ≤ half_widths_j in every coordinate; 0 keeps one, a single number is for all."""
 
-    half_widths: Sequence[float]
+    half_widths: float | Sequence[float]
     columns: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
@@ -144,21 +151,27 @@ class Hamming(Perturbation):
 class Distance(Perturbation):
     """All x' in D with distance(x, x') ≤ eps, for any function of two points; it need not be a metric.
 
-    With ``vectorized=True`` it is called as distance(x, X) with the rows X of candidates, and returns one value each.
+    With ``columns``, it sees these coordinates only and the others cannot change. With ``vectorized=True`` it is called
+    as distance(x, X) with the rows X of candidates, and returns one value each.
     """
 
     distance: Callable[[Array, Array], Any]
     eps: float
     vectorized: bool = False
-    columns = None
+    columns: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
-        _check_eps(self.eps)
+        object.__setattr__(self, "eps", _eps(self.eps))
+        object.__setattr__(self, "columns", _columns(self.columns))
         if not callable(self.distance):
             raise TypeError(f"expected a function distance(x, x') of two points, got {self.distance!r}")
 
     def reaches(self, A: Array, B: Array) -> Mask:
         """Which rows of B are within eps of each row of A."""
+        free = self.free(A.shape[1])
+        fixed = np.setdiff1d(np.arange(A.shape[1]), free)
+        if len(fixed):
+            return replace(self, columns=None).reaches(A[:, free], B[:, free]) & _same(A, B, fixed)
         distances = np.array([self._row(a, B) for a in A])
         if np.any(np.isnan(distances)):
             a, b = np.argwhere(np.isnan(distances))[0]
@@ -170,7 +183,9 @@ class Distance(Perturbation):
 
     def _row(self, a: Array, B: Array) -> Array:
         if not self.vectorized:
-            return np.array([_scalar(self.distance(a, b)) for b in B])
+            each = [self.distance(a, b) for b in B]
+            plain = all(type(d) is float or type(d) is np.float64 for d in each)
+            return np.array(each if plain else [_scalar(d) for d in each])
         distances = np.asarray(self.distance(a, B), dtype=float)
         if distances.shape != (len(B),):
             raise ValueError(f"expected distance(x, X) to return {len(B)} values, got {distances.size}")
@@ -276,17 +291,16 @@ class Groups(UncertaintySet):
         """Groups from one label per point, in the order of the sorted labels."""
         if np.ndim(labels) != 1:
             raise ValueError(f"expected one label per point in a flat list, got shape {np.shape(labels)}")
-        names, inverse = np.unique(np.asarray(labels), return_inverse=True)
-        return cls([np.flatnonzero(inverse == i).tolist() for i in range(len(names))], names.tolist())
+        found, inverse, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
+        members = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
+        names = found.tolist() if found.dtype.kind in "iuU" else [str(label) for label in found]
+        return cls([group.tolist() for group in members], names)
 
     @property
     def lists(self) -> list[list[int]]:
         """The numbers of the points in each group, increasing."""
         groups = self.members.values() if isinstance(self.members, Mapping) else self.members
         return [list(group) for group in groups]
-
-    def __mul__(self, other: UncertaintySet) -> Combined:
-        raise TypeError("groups cannot be combined with another set: list the points of D × Θ in the groups instead")
 
     def __repr__(self) -> str:
         return f"Groups({len(self.lists)} groups)"
@@ -302,7 +316,10 @@ class Combined(UncertaintySet):
         object.__setattr__(self, "parts", tuple(self.parts))
         strays = [p for p in self.parts if not isinstance(p, Perturbation | Parameters | Estimate)]
         if strays or len(self.parts) - len(self.perturbations) > 1:
-            raise TypeError(f"expected perturbations and at most one set of parameters, got {list(self.parts)}")
+            raise TypeError(
+                f"expected perturbations and at most one set of parameters, got {list(self.parts)}; groups cannot be "
+                "combined: list the members of D × Θ instead"
+            )
         chosen = [p.columns for p in self.perturbations]
         flat = [c for columns in chosen for c in columns or ()]
         if len(chosen) > 1 and (None in chosen or len(set(flat)) < len(flat)):
@@ -333,7 +350,9 @@ def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
     if len(free):
         metric: Literal["cityblock", "euclidean", "chebyshev"]
         metric = "cityblock" if order == 1 else "euclidean" if order == 2 else "chebyshev"
-        inside = cdist(A[:, free] / reach[free], B[:, free] / reach[free], metric) <= BOUNDARY
+        origin = B[:, free].min(axis=0)  # differences of large numbers are exact, of their quotients they are not
+        limit = boundary(reach, np.abs(B).max(axis=0))
+        inside = cdist((A[:, free] - origin) / reach[free], (B[:, free] - origin) / reach[free], metric) <= limit
     return inside & _same(A, B, np.flatnonzero(reach == 0))
 
 
@@ -362,22 +381,25 @@ def _name(name: Any) -> str | int:
     return str(name) if isinstance(name, str) else int(name)
 
 
-def _check_eps(eps: float) -> None:
+def _eps(eps: float) -> float:
     if isinstance(eps, bool) or not isinstance(eps, int | float | np.number) or not (math.isfinite(eps) and eps >= 0):
         raise ValueError(f"expected eps as a finite number >= 0, got {eps!r}")
+    return float(eps)
 
 
-def _lengths(values: Sequence[float], what: str, *, least: float, strict: bool) -> tuple[float, ...]:
-    array = np.atleast_1d(np.asarray(values, dtype=float))
+def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | tuple[float, ...]:
+    array = numbers(values, what)
     wrong = ~np.isfinite(array) | (array <= least if strict else array < least)
-    if array.ndim != 1 or np.any(wrong):
+    if array.ndim > 1 or np.any(wrong):
         raise ValueError(f"expected {what} as finite numbers {'>' if strict else '>='} {least}, got {values}")
-    return tuple(array.tolist())
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
 def _columns(columns: Sequence[int] | None) -> tuple[int, ...] | None:
     if columns is None:
         return None
+    if np.ndim(columns) != 1:
+        raise ValueError(f"expected a list of column numbers, got {columns!r}")
     chosen = tuple(int(c) for c in columns)
     if not chosen or min(chosen) < 0 or len(set(chosen)) < len(chosen):
         raise ValueError(f"expected distinct column numbers from 0, got {list(columns)}")
@@ -386,6 +408,7 @@ def _columns(columns: Sequence[int] | None) -> tuple[int, ...] | None:
 
 def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:
     lengths = np.asarray(values, dtype=float)
+    lengths = np.full(len(free), lengths) if lengths.ndim == 0 else lengths
     if len(lengths) != len(free):
         raise ValueError(f"expected {len(free)} {what}, one per free coordinate, got {len(lengths)}")
     full = np.zeros(dim)

@@ -6,7 +6,7 @@ hence all solvers agree bit for bit; ties go to the lowest number, of the decisi
 
     solver        when                                        cost of all minima
     Sliding       norm balls and rectangles on a grid         (offsets + widths) passes over n values, in cache
-    AxisMinima    Hamming balls on a grid                     one minimum along each choice of axes
+    AxisMinima    Hamming balls on a grid                     axes · radius passes over n values
     Lists         scattered points, groups                    one pass over the lists
     Pairwise      lists that would not fit into memory        n² memberships, in chunks, every time
     Successive    several adversaries with their own axes     the sum of the parts
@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stableopt._arrays import Array, Indices, frozen
-from stableopt.uncertainty import BOUNDARY
+from stableopt.uncertainty import Mask
 
-Mask = NDArray[np.bool_]
+GATHERED = 2**22  # about how many values of lists are brought together at once
 
 
 class Solution(NamedTuple):
@@ -82,22 +82,18 @@ class Sliding(FiniteMaxMin):
     of two shifted views. l∞ balls do this axis by axis; the others combine one shift per offset in the other axes.
     """
 
-    def __init__(self, shape: Sequence[int], steps: Array, reach: Array, order: float) -> None:
+    def __init__(self, shape: Sequence[int], cells: Sequence[int], offsets: Indices, *, box: bool) -> None:
+        """The ball by its extent in cells along each axis and all its offsets (m, p), in lexicographic order."""
         self.n_decisions = self.n_points = math.prod(shape)
-        self._shape = tuple(shape)
-        lengths = zip(reach.tolist(), steps.tolist(), shape, strict=True)
-        cells = [int(min(r / h * BOUNDARY, n - 1)) if n > 1 else 0 for r, h, n in lengths]
-        self._cells = cells
-        padded = [n + c for n, c in zip(shape, cells, strict=True)]
-        self._strides = [math.prod(padded[i + 1 :]) for i in range(len(padded))]
-        self._window = _ball(cells, steps, reach, order)
-        offsets = np.argwhere(self._window) - np.array(cells)
-        self._flat_offsets = offsets @ np.array(self._strides, dtype=np.intp)
-        self._whole_window = offsets @ np.array([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=np.intp)
+        self._shape, self._cells = tuple(shape), tuple(cells)
+        self._padded = padded_shape(shape, cells)
+        self._strides = _strides(self._padded)
+        self._offsets = offsets
+        self._flat_offsets = offsets @ self._strides
+        self._whole_window = offsets @ _strides(self._shape)
         self._margin = int(np.sum(np.array(cells) * self._strides))
-        self._padded = tuple(padded)
         self._chunk = max(2**16, 2 * self._margin)  # values that stay in cache, with a halo that does not dominate
-        self._levels = _levels(offsets, cells, self._strides, separable=order == math.inf)
+        self._levels = _levels(offsets, cells, self._strides.tolist(), separable=box)
 
     def minima(self, values: Array) -> Array:
         """The smallest value in the window around every grid point."""
@@ -126,9 +122,11 @@ class Sliding(FiniteMaxMin):
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The smallest value in the windows around some grid points."""
+        if len(decisions) * len(self._flat_offsets) > 8 * self.n_points:
+            return self.minima(values)[decisions]
         source = self._embed(values)
-        coordinates = np.unravel_index(decisions, self._shape)
-        centres = self._margin + np.array(self._strides) @ np.array(coordinates)
+        coordinates = np.array(np.unravel_index(decisions, self._shape))
+        centres = self._margin + self._strides @ coordinates
         minima = np.empty(len(decisions))
         rows = max(1, 2**20 // len(self._flat_offsets))
         for start in range(0, len(decisions), rows):
@@ -145,11 +143,9 @@ class Sliding(FiniteMaxMin):
             centre.insert(0, i)
         if all(c <= i < n - c for i, c, n in zip(centre, self._cells, self._shape, strict=True)):
             return np.asarray(decision + self._whole_window)
-        low = [max(0, c - i) for i, c in zip(centre, self._cells, strict=True)]
-        high = [c + min(c, n - 1 - i) + 1 for i, c, n in zip(centre, self._cells, self._shape, strict=True)]
-        inside = np.nonzero(self._window[tuple(map(slice, low, high))])
-        around = tuple(o + (a + i - c) for o, a, i, c in zip(inside, low, centre, self._cells, strict=True))
-        return np.asarray(np.ravel_multi_index(around, self._shape), dtype=np.intp)
+        around = self._offsets + centre
+        inside = np.all((around >= 0) & (around < self._shape), axis=1)
+        return np.asarray(decision + self._whole_window[inside])
 
     def _embed(self, values: Array) -> Array:
         """The values in a flat array with infinity between rows and at both ends."""
@@ -160,13 +156,26 @@ class Sliding(FiniteMaxMin):
         return flat
 
 
-def _ball(cells: Sequence[int], steps: Array, reach: Array, order: float) -> Mask:
-    """Which offsets are in the ball: a mask of 2·cells + 1 along each axis, centred on no offset."""
-    shape = [2 * c + 1 for c in cells]
-    free = np.array(cells) > 0
-    offsets = np.indices(shape).reshape(len(cells), -1).T - np.array(cells)
-    distances = np.linalg.norm(offsets[:, free] * (steps[free] / reach[free]), ord=order, axis=1)
-    return np.asarray(distances <= BOUNDARY).reshape(shape)
+def padded_shape(shape: Sequence[int], cells: Sequence[int]) -> tuple[int, ...]:
+    """Each axis with room for a ball's extent after its end, which serves the next row as room before its start."""
+    return tuple(n + c for n, c in zip(shape, cells, strict=True))
+
+
+def ball_offsets(cells: Sequence[int], lengths: Array, order: float, boundary: float) -> Indices:
+    """All offsets in cells with ‖offset · lengths‖ ≤ boundary (m, p), in lexicographic order, built axis by axis."""
+    offsets, sizes = np.zeros((1, 0), dtype=np.intp), np.zeros(1)
+    power, combine = (1.0, np.maximum) if order == math.inf else (order, np.add)
+    for c, length in zip(cells, lengths.tolist(), strict=True):
+        steps = np.arange(-c, c + 1)
+        total = combine.outer(sizes, (np.abs(steps) * (length if c else 0.0)) ** power)
+        row, column = np.nonzero(total <= boundary**power)
+        offsets = np.column_stack([offsets[row], steps[column]])
+        sizes = total[row, column]
+    return offsets
+
+
+def _strides(shape: Sequence[int]) -> Indices:
+    return np.array([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=np.intp)
 
 
 class _Level(NamedTuple):
@@ -209,34 +218,37 @@ class AxisMinima(FiniteMaxMin):
 
     def __init__(self, shape: Sequence[int], radius: int, axes: Sequence[int]) -> None:
         self.n_decisions = self.n_points = math.prod(shape)
-        self._shape = tuple(shape)
-        self._choices = list(itertools.combinations(axes, min(radius, len(axes))))
+        self._shape, self._axes, self._radius = tuple(shape), tuple(axes), min(radius, len(axes))
 
     def minima(self, values: Array) -> Array:
-        """The smallest value over every choice of axes."""
-        grid = values.reshape(self._shape)
-        result = np.full(self._shape, math.inf)
-        for axes in self._choices:
-            np.minimum(result, grid.min(axis=axes, keepdims=True) if axes else grid, out=result)
-        return result.ravel()
+        """The smallest value with at most radius axes changed, from those with fewer axes and fewer changes."""
+        best = [values.reshape(self._shape)] * (self._radius + 1)
+        for axis in self._axes:
+            for k in range(self._radius, 0, -1):
+                best[k] = np.minimum(best[k], best[k - 1].min(axis=axis, keepdims=True))
+        return best[-1].ravel()
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The same for some decisions."""
-        return _minima_by_members(self, decisions, values)
+        return self.minima(values)[decisions]
 
     def members(self, decision: int) -> Indices:
         """All grid points that differ in few enough axes."""
-        mask = np.zeros(self._shape, dtype=bool)
-        coordinates = np.unravel_index(decision, self._shape)
-        for axes in self._choices:
-            mask[tuple(slice(None) if a in axes else c for a, c in enumerate(coordinates))] = True
-        return np.flatnonzero(mask)
+        centre = np.array(np.unravel_index(decision, self._shape))
+        coordinates, changes = np.zeros((1, 0), dtype=np.intp), np.zeros(1, dtype=np.intp)
+        for axis, n in enumerate(self._shape):
+            choices = np.arange(n) if axis in self._axes else centre[axis : axis + 1]
+            total = changes[:, None] + (choices != centre[axis])
+            row, column = np.nonzero(total <= self._radius)
+            coordinates = np.column_stack([coordinates[row], choices[column]])
+            changes = total[row, column]
+        return np.asarray(coordinates @ _strides(self._shape))
 
 
 class Lists(FiniteMaxMin):
     """A(d) as one list of point numbers per decision, all in one array."""
 
-    def __init__(self, n_points: int, starts: Indices, points: Indices) -> None:
+    def __init__(self, n_points: int, starts: Indices, points: NDArray[np.integer]) -> None:
         """The list of decision d is points[starts[d]:starts[d + 1]], increasing and not empty."""
         self.n_decisions, self.n_points = len(starts) - 1, n_points
         self._starts, self._points = starts, frozen(points)
@@ -249,7 +261,13 @@ class Lists(FiniteMaxMin):
 
     def minima(self, values: Array) -> Array:
         """The smallest value in every list."""
-        return np.minimum.reduceat(values.take(self._points), self._starts[:-1])
+        rows = max(1, GATHERED * self.n_decisions // len(self._points))
+        parts = []
+        for first in range(0, self.n_decisions, rows):
+            starts = self._starts[first : first + rows + 1]
+            gathered = values.take(self._points[starts[0] : starts[-1]])
+            parts.append(np.minimum.reduceat(gathered, starts[:-1] - starts[0]))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The smallest value in some lists."""
@@ -260,7 +278,7 @@ class Lists(FiniteMaxMin):
 
     def members(self, decision: int) -> Indices:
         """The list of this decision."""
-        return self._points[self._starts[decision] : self._starts[decision + 1]]
+        return self._points[self._starts[decision] : self._starts[decision + 1]].astype(np.intp, copy=False)
 
 
 class Pairwise(FiniteMaxMin):
@@ -300,7 +318,7 @@ class Successive(FiniteMaxMin):
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The same for some decisions."""
-        return _minima_by_members(self, decisions, values)
+        return self.minima(values)[decisions]
 
     def members(self, decision: int) -> Indices:
         """Every combination of their choices."""
@@ -340,8 +358,3 @@ class OverTheta(FiniteMaxMin):
 def chunk_rows(n: int) -> int:
     """How many rows of an n-column table of pairs to treat at once."""
     return max(1, 2**22 // n)
-
-
-def _minima_by_members(solver: FiniteMaxMin, decisions: Indices, values: Array) -> Array:
-    lists = [solver.members(int(d)) for d in decisions]
-    return np.minimum.reduceat(values[np.concatenate(lists)], np.cumsum([0, *map(len, lists[:-1])]))

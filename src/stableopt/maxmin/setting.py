@@ -6,6 +6,7 @@ the numbers that solvers use and what a user sees (coordinates, (x, θ), names o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,25 +21,28 @@ from stableopt.maxmin.finite import (
     AxisMinima,
     FiniteMaxMin,
     Lists,
-    Mask,
     OverTheta,
     Pairwise,
     Sliding,
     Successive,
+    ball_offsets,
     chunk_rows,
+    padded_shape,
 )
 from stableopt.uncertainty import (
     Combined,
     Estimate,
     Groups,
     Hamming,
+    Mask,
     NormBall,
     Parameters,
     Perturbation,
     UncertaintySet,
+    boundary,
 )
 
-LIST_LIMIT = 2**25  # entries of neighbour lists that are kept (8 bytes each); beyond, pairs are tested every time
+LIST_LIMIT = 2**26  # entries of neighbour lists that are kept (4 bytes each); beyond, pairs are tested every time
 
 Decision = Array | str | int
 """What is reported: the coordinates x, or the name of a group."""
@@ -98,6 +102,8 @@ class Setting(ReadOnly):
         if self._groups is None:
             known = 0 <= guess < len(self.domain) and np.array_equal(self.domain.points[guess], value)
             return guess if known else self.domain.locate(value)
+        if 0 <= guess < len(self._names) and self._names[guess] == value:
+            return guess
         if value not in self._names:
             raise ValueError(f"expected the name of a group, such as {list(self._names[:10])}, got {value!r}")
         return self._names.index(value)
@@ -125,7 +131,7 @@ class Setting(ReadOnly):
 
     @cached_property
     def reachable(self) -> Indices:
-        """All points that the adversary can choose for some decision."""
+        """All points with a θ that the adversary may choose."""
         if self._parameters is None:
             return np.arange(self.solver.n_points)
         return self._of_every_x(self._parameters.allowed)
@@ -182,11 +188,26 @@ def _solver(domain: Domain, perturbations: Sequence[Perturbation]) -> FiniteMaxM
 
 def _grid_solver(domain: Domain, perturbation: Perturbation) -> FiniteMaxMin | None:
     """The structured solver for a perturbation on a grid, if there is one."""
-    if isinstance(domain, Grid) and isinstance(perturbation, NormBall):
-        return Sliding(domain.shape, domain.steps, perturbation.reach(domain.dim), perturbation.order)
     if isinstance(domain, Grid) and isinstance(perturbation, Hamming):
         return AxisMinima(domain.shape, perturbation.radius, perturbation.free(domain.dim))
-    return None
+    if not (isinstance(domain, Grid) and isinstance(perturbation, NormBall)):
+        return None
+    reach, order = perturbation.reach(domain.dim), perturbation.order
+    limit = boundary(reach, np.abs([(block[0, 0], block[-1, 0]) for block in domain.blocks]).max(axis=1))
+    lengths = domain.steps / np.where(reach > 0, reach, 1.0)  # a step in units of the reach
+    extents = zip(lengths.tolist(), domain.shape, reach, strict=True)
+    cells = [0 if r == 0 else n - 1 if h * (n - 1) <= limit else int(limit / h) for h, n, r in extents]
+    if math.prod(padded_shape(domain.shape, cells)) <= 4 * len(domain):
+        return Sliding(domain.shape, cells, ball_offsets(cells, lengths, order, limit), box=order == math.inf)
+    if order < math.inf:
+        return None  # in many dimensions neighbour lists are shorter than the padding
+    return Successive([_one_axis(domain.shape, axis, c) for axis, c in enumerate(cells)])
+
+
+def _one_axis(shape: Sequence[int], axis: int, cells: int) -> Sliding:
+    offsets = np.zeros((2 * cells + 1, len(shape)), dtype=np.intp)
+    offsets[:, axis] = np.arange(-cells, cells + 1)
+    return Sliding(shape, [cells if i == axis else 0 for i in range(len(shape))], offsets, box=True)
 
 
 def _reach_together(perturbations: Sequence[Perturbation], A: Array, B: Array) -> Mask:
@@ -209,24 +230,29 @@ def _neighbour_lists(points: Array, ball: NormBall) -> FiniteMaxMin:
     """Lists from a k-d tree; coordinates that cannot change become numbers that are far apart unless equal."""
     from scipy.spatial import KDTree
 
-    reach = ball.reach(points.shape[1])
-    scaled = points / np.where(reach > 0, reach, 1.0)
+    reach, n = ball.reach(points.shape[1]), len(points)
+    limit = boundary(reach, np.abs(points).max(axis=0))
+    scaled = (points - points.min(axis=0)) / np.where(reach > 0, reach, 1.0)
     for c in np.flatnonzero(reach == 0):
         scaled[:, c] = 4.0 * np.unique(points[:, c], return_inverse=True)[1]
     tree = KDTree(scaled)
-    radius = 1.0 + 1e-8  # a little beyond the ball: `reaches` below has the last word
-    n = len(points)
+    radius = limit * (1.0 + 1e-8)  # a little beyond the ball, since the comparison below has the last word
     if tree.count_neighbors(tree, radius, p=ball.order) > LIST_LIMIT:
         return Pairwise(points, ball.reaches)
     pairs = tree.query_pairs(radius, p=ball.order, output_type="ndarray")
     distances = np.linalg.norm(scaled[pairs[:, 0]] - scaled[pairs[:, 1]], ord=ball.order, axis=1)
-    pairs = pairs[distances <= 1.0 + 1e-9]
+    pairs = pairs[distances <= limit]
     own = np.arange(n)
     rows = np.concatenate([own, pairs[:, 0], pairs[:, 1]])
     columns = np.concatenate([own, pairs[:, 1], pairs[:, 0]])
     order = np.lexsort((columns, rows))
     starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    return Lists(n, starts, columns[order])
+    return Lists(n, starts, _compact(columns[order]))
+
+
+def _compact(numbers: Indices) -> NDArray[np.integer]:
+    """Long lists in half the memory, which short ones would pay with time."""
+    return numbers if len(numbers) < 2**22 else numbers.astype(np.int32)
 
 
 def _pair_lists(points: Array, reaches: Callable[[Array, Array], Mask]) -> FiniteMaxMin:
@@ -244,10 +270,12 @@ def _pair_lists(points: Array, reaches: Callable[[Array, Array], Mask]) -> Finit
         counts.append(count)
         total += len(columns)
         if total <= LIST_LIMIT:
-            found.append(columns)
+            found.append(columns.astype(np.int32))
     if total > LIST_LIMIT:
         return Pairwise(points, reaches)
-    return Lists(n, np.concatenate([[0], np.cumsum(np.concatenate(counts))]), np.concatenate(found))
+    return Lists(
+        n, np.concatenate([[0], np.cumsum(np.concatenate(counts))]), _compact(np.concatenate(found, dtype=np.intp))
+    )
 
 
 def _group_lists(groups: Groups, n: int) -> Lists:
