@@ -192,9 +192,10 @@ def _alternate(ours: Callable[[], float], theirs: Callable[[], float], *, rounds
 
 def _fill(optimizer: Optimizer, f: Function, t: int) -> None:
     """Tell values at t random points; each of them is a decision that the report has to consider."""
-    posterior = optimizer.state.posterior
-    points = posterior.points[np.random.default_rng(1).choice(len(posterior.mean), t, replace=False)]
-    optimizer.tell(points, [f(x) for x in points])
+    setting = optimizer.state.setting
+    for i in np.random.default_rng(1).choice(setting.solver.n_points, t, replace=False).tolist():
+        point = setting.point(i)
+        optimizer.tell(point, f(point), setting.decision(setting.decision_of(i)))
 
 
 def _noisy(f: Function, noise: float) -> Function:

@@ -490,3 +490,15 @@ def test_long_lists_are_gathered_in_parts(monkeypatch):
     assert lists.minima(values).tolist() == brute
     monkeypatch.setattr(finite, "GATHERED", 1000)
     assert lists.minima(values).tolist() == brute
+
+
+@pytest.mark.parametrize("eps", [0.0, 0.02, 0.06, 0.2])
+def test_many_lists_turned_around_are_the_same_lists(eps, monkeypatch):
+    points = np.random.default_rng(0).random((4000, 2))
+    values = np.random.default_rng(1).integers(-50, 50, size=4000).astype(float)
+    turned = Setting(Points(points), Ball(eps)).solver
+    monkeypatch.setattr(finite, "GATHERED", 0)
+    as_lists = Setting(Points(points), Ball(eps)).solver
+    assert turned._ranks is not None and as_lists._ranks is None
+    monkeypatch.setattr(finite, "GATHERED", 2**22)
+    assert np.array_equal(turned.minima(values), as_lists.minima(values))

@@ -252,6 +252,7 @@ class Lists(FiniteMaxMin):
         """The list of decision d is points[starts[d]:starts[d + 1]], increasing and not empty."""
         self.n_decisions, self.n_points = len(starts) - 1, n_points
         self._starts, self._points = starts, frozen(points)
+        self._ranks = _by_rank(starts, points)
 
     @classmethod
     def of(cls, n_points: int, lists: Sequence[Sequence[int]]) -> Lists:
@@ -261,6 +262,8 @@ class Lists(FiniteMaxMin):
 
     def minima(self, values: Array) -> Array:
         """The smallest value in every list."""
+        if self._ranks is not None:
+            return _minima_by_rank(*self._ranks, values)
         rows = max(1, GATHERED * self.n_decisions // len(self._points))
         parts = []
         for first in range(0, self.n_decisions, rows):
@@ -279,6 +282,32 @@ class Lists(FiniteMaxMin):
     def members(self, decision: int) -> Indices:
         """The list of this decision."""
         return self._points[self._starts[decision] : self._starts[decision + 1]].astype(np.intp, copy=False)
+
+
+def _by_rank(starts: Indices, points: NDArray[np.integer]) -> tuple[list[Indices], Indices] | None:
+    """The lists turned around: the first entries of all, then the second ones, ..., the longest lists in front.
+
+    Minima then run along whole arrays, twice as fast as along lists, where these are many, alike and not too long in
+    all (None otherwise). Also returned: where in this order each list is.
+    """
+    lengths = np.diff(starts)
+    longest = int(lengths.max())
+    if len(points) > GATHERED or len(points) < 1000 * longest:
+        return None
+    order = np.argsort(-lengths, kind="stable")
+    counts = len(lengths) - np.searchsorted(np.sort(lengths), np.arange(longest), side="right")
+    ranks = [points[starts[order[:count]] + rank].astype(np.intp, copy=False) for rank, count in enumerate(counts)]
+    return ranks, np.argsort(order)
+
+
+def _minima_by_rank(ranks: list[Indices], places: Indices, values: Array) -> Array:
+    minima = values.take(ranks[0])
+    buffer = np.empty(len(minima))
+    for rank in ranks[1:]:
+        entries = buffer[: len(rank)]
+        values.take(rank, out=entries, mode="wrap")  # with a mode, numpy writes to out without a detour
+        np.minimum(minima[: len(rank)], entries, out=minima[: len(rank)])
+    return minima.take(places)
 
 
 class Pairwise(FiniteMaxMin):
