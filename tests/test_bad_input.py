@@ -26,7 +26,7 @@ from stableopt import (
     Points,
     Rectangle,
 )
-from stableopt.gp import LinearMean
+from stableopt.gp import LinearMean, TrackedPosterior
 from stableopt.maxmin import Setting
 from stableopt.rules import LargestUcb, Last
 from stableopt.uncertainty import Combined
@@ -147,6 +147,7 @@ DOMAINS = [
     ("a number of axes", lambda: Grid(5), ValueError, "expected a grid", "got 5"),
     ("irregular axis", lambda: Grid([[0, 1], [0.0, 0.1, 0.3]]), ValueError, "axis 1", "equal steps", "0.3", "Points"),
     ("decreasing axis", lambda: Grid([[1.0, 0.5, 0.0]]), ValueError, "axis 0", "increase"),
+    ("axis whose steps are lost in rounding", lambda: Grid([1e16 + np.arange(5.0)]), ValueError, "axis 0", "increase"),
     ("axis with a repeated value", lambda: Grid([[1.0, 1.0]]), ValueError, "axis 0", "increase"),
     ("axis with NaN", lambda: Grid([[0.0, NAN]]), ValueError, "axis 0", "finite", "nan"),
     ("empty axis", lambda: Grid([[0.0], []]), ValueError, "axis 1", "[]"),
@@ -259,6 +260,7 @@ TELLS = [
     ("point outside", "line", lambda o: o.tell(0.6, 1.0), ValueError, "[0.6]", "not in the domain", "nearest", "[0.5]"),
     ("point far outside", "plane", lambda o: o.tell([7, 0.9], 1.0), ValueError, "[7.0, 0.9]", "nearest", "[1.0, 1.0]"),
     ("point a little outside", "line", lambda o: o.tell(0.5 + 1e-7, 1.0), ValueError, "not in the domain", "[0.5]"),
+    ("point a little outside a grid", "plane", lambda o: o.tell([0.5, 1.0 + 1e-5], 1.0), ValueError, "not in the domain", "[0.5, 1.0]"),
     ("parameter outside", "theta", lambda o: o.tell([0.5, 0.3], 1.0), ValueError, "parameter [0.3]", "nearest", "[0.25]"),
     ("x of (x, θ) outside", "theta", lambda o: o.tell([0.6, 0.25], 1.0), ValueError, "point [0.6]", "nearest", "[0.5]"),
     ("point without θ", "theta", lambda o: o.tell(0.5, 1.0), ValueError, "(x, θ)", "2 coordinates"),
@@ -307,6 +309,27 @@ def test_a_refused_value_leaves_everything_as_it_was(call, where, error, words, 
     reference = RUNS[where]()
     for y in [0.5] * told + [0.25]:
         reference.tell(reference.ask(), y)
+    assert np.array_equal(optimizer.state.lcb, reference.state.lcb)
+
+
+def test_rows_that_are_interrupted_leave_everything_as_it_was(monkeypatch):
+    optimizer = RUNS["line"]()
+    optimizer.tell(0.5, 1.0)
+    before, update = optimizer.state, TrackedPosterior.update
+
+    def interrupted(posterior, index, y):
+        if y == 3.0:
+            raise KeyboardInterrupt
+        return update(posterior, index, y)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TrackedPosterior, "update", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            optimizer.tell([[0.0], [0.5], [1.0]], [1.0, 2.0, 3.0])
+    assert optimizer.state is before
+    optimizer.tell([[0.0], [0.5]], [1.0, 2.0])
+    reference = RUNS["line"]()
+    reference.tell([[0.5], [0.0], [0.5]], [1.0, 1.0, 2.0])
     assert np.array_equal(optimizer.state.lcb, reference.state.lcb)
 
 

@@ -111,8 +111,9 @@ STEPS = st.sampled_from([1.0, 0.1, 0.25, 1 / 3, 7.0])
 
 @st.composite
 def grids(draw, most=90, dims=(1, 4)):
-    shapes = st.lists(st.integers(1, 12), min_size=dims[0], max_size=dims[1])
-    shape = draw(shapes.filter(lambda s: math.prod(s) <= most))
+    dim = draw(st.integers(*dims))
+    longest = max(2, int(most ** (1 / dim)))
+    shape = draw(st.lists(st.integers(1, longest), min_size=dim, max_size=dim))
     return Grid([draw(st.sampled_from([0.0, -1.7, 100.0])) + draw(STEPS) * np.arange(n) for n in shape])
 
 
@@ -188,13 +189,33 @@ def elsewhere_distance(x, Z):
 def test_sliding_windows_are_the_brute_force(data):
     grid = data.draw(grids())
     ball = data.draw(norm_balls(grid.dim))
-    solver = Setting(grid, ball).solver
-    assert isinstance(solver, Sliding)
-    sets = adversary(grid, ball)
-    values = ties(len(grid), data.draw)
-    check(solver, sets, values, data.draw(st.lists(st.integers(0, len(grid) - 1), min_size=1, max_size=8)))
-    solver._chunk = data.draw(st.integers(1, 40))
-    assert solver.minima(values).tolist() == [values[members].min() for members in sets]
+    sets, values = adversary(grid, ball), ties(len(grid), data.draw)
+    among = data.draw(st.lists(st.integers(0, len(grid) - 1), min_size=1, max_size=8))
+    check(Setting(grid, ball).solver, sets, values, among)
+    slid = sliding(grid, ball)  # also where another solver was chosen above
+    check(slid, sets, values, among)
+    slid._chunk = data.draw(st.integers(1, 40))
+    assert slid.minima(values).tolist() == [values[members].min() for members in sets]
+
+
+def sliding(grid, ball):
+    """The sliding window of a ball, from offsets that are found by trying."""
+    columns = range(grid.dim) if ball.columns is None else ball.columns
+    steps = np.where(np.isfinite(grid.steps), grid.steps, 0.0)
+    reach = [n - 1 if axis in columns else 0 for axis, n in enumerate(grid.shape)]
+    tried = list(itertools.product(*(range(-c, c + 1) for c in reach)))
+    inside = [offset for offset in tried if may_move(ball, [0.0] * grid.dim, (offset * steps).tolist())]
+    cells = np.abs(inside).max(axis=0).tolist()
+    box = isinstance(ball, Rectangle) or ball.norm == "inf"
+    return Sliding(grid.shape, cells, np.array(inside, dtype=np.intp), box=box)
+
+
+@pytest.mark.parametrize(("shape", "eps"), [((10, 10, 10), 0.7), ((6, 6, 6, 6), 0.6), ((5, 5, 5, 5, 5), 0.6)])
+def test_a_wide_ball_on_a_grid_never_needs_all_pairs(shape, eps, monkeypatch):
+    """On a 40 × 40 × 40 grid with eps = 0.7, pairs take 50 s for what sliding does in 0.3 s."""
+    monkeypatch.setattr(setting_module, "LIST_LIMIT", 1000)
+    grid = Grid.linspace([0] * len(shape), [1] * len(shape), shape)
+    assert isinstance(Setting(grid, Ball(eps)).solver, Sliding)
 
 
 @pytest.mark.parametrize(
@@ -333,6 +354,18 @@ def test_groups_that_may_overlap_are_the_brute_force(data):
     assert isinstance(solver, Lists)
     values = ties(n, data.draw)
     check(solver, [sorted(g) for g in groups], values, data.draw(st.lists(st.integers(0, len(groups) - 1), max_size=5)))
+
+
+def test_thousands_of_groups_of_unequal_size_are_the_brute_force():
+    """So many that the solver turns its lists around."""
+    rng = np.random.default_rng(0)
+    groups = [rng.choice(2000, size=1 + k % 5, replace=False).tolist() for k in range(6000)] + [range(0, 2000, 700)]
+    groups[0] = sorted(set(range(2000)) - {i for group in groups[1:] for i in group}) or groups[0]
+    solver = Setting(Points(np.arange(2000.0)), Groups(groups)).solver
+    for levels in (2, 10**9):
+        values = rng.integers(levels, size=2000).astype(float)
+        assert solver.minima(values).tolist() == [min(values[i] for i in group) for group in groups]
+        assert solver.minima_at(np.arange(0, 6001, 7), values).tolist() == solver.minima(values)[::7].tolist()
 
 
 @given(st.data())

@@ -555,6 +555,12 @@ def test_data_that_nobody_asked_for_inform_the_model_but_are_not_reported():
     assert [r.asked for r in again.rounds] == [False, False, True]
 
 
+def test_a_list_of_one_point_on_a_line_is_one_row():
+    optimizer = Optimizer(Grid.linspace(0, 1, 5), Ball(0.1), GP(SE(0.3), 0.1))
+    optimizer.tell([0.25], [2.0])
+    assert [(r.point.tolist(), r.y) for r in optimizer.rounds] == [([0.25], 2.0)]
+
+
 def test_a_flat_list_of_points_on_a_line_is_rows():
     optimizer = Optimizer(Grid.linspace(0, 1, 5), Ball(0.1), GP(SE(0.3), 0.1))
     optimizer.tell([0.0, 0.25, 0.5], [1.0, 2.0, 3.0])

@@ -125,9 +125,10 @@ def _axis(values: ArrayLike, number: int) -> Array:
     if np.ndim(values) != 1 or np.size(values) == 0:
         raise ValueError(f"expected axis {number} as a list of numbers, got {values!r:.200}")
     axis = vector(values, np.size(values), f"axis {number}").copy()
-    even = np.linspace(axis[0], axis[-1], len(axis))
-    tolerance = 1e-6 * (axis[-1] - axis[0]) / max(1, len(axis) - 1) + 4 * np.spacing(np.abs(axis).max())
-    if len(axis) > 1 and not (axis[-1] > axis[0] and np.all(np.abs(axis - even) <= tolerance)):
+    step = (axis[-1] - axis[0]) / max(1, len(axis) - 1)
+    rounding = 4 * np.spacing(np.abs(axis).max())
+    uneven = np.abs(axis - np.linspace(axis[0], axis[-1], len(axis))) > 1e-6 * step + rounding
+    if len(axis) > 1 and (step <= 4 * rounding or np.any(uneven)):
         raise ValueError(
             f"expected axis {number} to increase in equal steps, got {np.array2string(axis, threshold=6)}; "
             "other sets of points: Points(...)"

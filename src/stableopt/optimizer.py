@@ -266,7 +266,7 @@ def _rows(points: ArrayLike, y: ArrayLike, dim: int) -> Array | None:
         depth = np.ndim(points)
     except ValueError:
         raise ValueError(f"expected a point, or rows of points of one length, got {points!r:.200}") from None
-    if depth <= 1 and not (depth == dim == np.ndim(y) and np.size(points) > 1):
+    if depth <= 1 and not (depth == dim == np.ndim(y) and np.size(points)):
         return None
     rows = np.asarray(points) if depth > 1 else np.asarray(points)[:, None]
     if rows.ndim != 2 or np.shape(y) != rows.shape[:1]:

@@ -68,20 +68,17 @@ class Setting(ReadOnly):
         if self._groups is not None:
             return _group_lists(self._groups, len(self.domain))
         below = _solver(self.domain, self._perturbations)
-        theta = self._parameters
-        return below if theta is None else OverTheta(below, len(theta.block), theta.allowed)
+        return OverTheta(below, len(self._theta), self._allowed) if self._theta.size else below
 
     @property
     def blocks(self) -> tuple[Array, ...]:
         """All points as a product of blocks: those of the domain, then Θ."""
-        return self.domain.blocks if self._parameters is None else (*self.domain.blocks, self._parameters.block)
+        return (*self.domain.blocks, self._theta) if self._theta.size else self.domain.blocks
 
     def point(self, index: int) -> Array:
         """Coordinates of a point: x, followed by θ if there is one."""
-        if self._parameters is None:
-            return np.asarray(self.domain.points[index])
-        x, theta = divmod(index, len(self._parameters.block))
-        return frozen(np.concatenate([self.domain.points[x], self._parameters.block[theta]]))
+        x, theta = divmod(index, len(self._theta))
+        return frozen(np.concatenate([self.domain.points[x], self._theta[theta]]))
 
     def decision(self, index: int) -> Decision:
         """What a decision looks like to the user."""
@@ -91,11 +88,11 @@ class Setting(ReadOnly):
         """The number of a point, at once if it is the guess; an error that names the nearest one if there is none."""
         if 0 <= guess < self.solver.n_points and np.array_equal(self.point(guess), value):
             return guess
-        if self._parameters is None:
+        if not self._theta.size:
             return self.domain.locate(value)
-        block, dim = self._parameters.block, self.domain.dim
-        point = vector(value, dim + block.shape[1], "point (x, θ)")
-        return self.domain.locate(point[:dim]) * len(block) + row_of(block, point[dim:], "parameter")
+        dim = self.domain.dim
+        point = vector(value, dim + self._theta.shape[1], "point (x, θ)")
+        return self.domain.locate(point[:dim]) * len(self._theta) + row_of(self._theta, point[dim:], "parameter")
 
     def locate_decision(self, value: Any, guess: int = -1) -> int:
         """The number of a decision, at once if it is the guess."""
@@ -110,39 +107,39 @@ class Setting(ReadOnly):
 
     def decision_of(self, point: int) -> int:
         """The decision that a point on its own stands for: its x, or the first group that it belongs to."""
-        if self._groups is not None:
-            return int(self._first_group[point])
-        return point if self._parameters is None else point // len(self._parameters.block)
+        return point // len(self._theta) if self._groups is None else int(self._first_group[point])
 
     def home(self, decision: int) -> Indices:
         """The points that a decision stands for if nobody perturbs it: x itself, with any (or the estimated) θ."""
         if self._groups is not None:
             return self.solver.members(decision)
-        return (
-            np.array([decision]) if self._parameters is None else decision * len(self._parameters.block) + self._nominal
-        )
+        return np.asarray(decision * len(self._theta) + self._nominal)
 
     @cached_property
     def homes(self) -> Indices:
         """All points that some decision stands for: where an algorithm that ignores the adversary looks."""
-        if self._parameters is None:
-            return np.arange(self.solver.n_points)
-        return self._of_every_x(self._nominal)
+        return self._with_every_x(self._nominal)
 
     @cached_property
     def reachable(self) -> Indices:
         """All points with a θ that the adversary may choose."""
-        if self._parameters is None:
-            return np.arange(self.solver.n_points)
-        return self._of_every_x(self._parameters.allowed)
+        return self._with_every_x(self._allowed)
 
-    def _of_every_x(self, theta: Indices) -> Indices:
-        rows = np.arange(len(self.domain)) * (self.solver.n_points // len(self.domain))
-        return (rows[:, None] + theta).ravel()
+    def _with_every_x(self, theta: Indices) -> Indices:
+        return np.add.outer(np.arange(len(self.domain)) * len(self._theta), theta).ravel()
+
+    @cached_property
+    def _theta(self) -> Array:
+        """Θ, or one row without coordinates where there is no parameter."""
+        return np.empty((1, 0)) if self._parameters is None else self._parameters.block
+
+    @cached_property
+    def _allowed(self) -> Indices:
+        return np.zeros(1, dtype=np.intp) if self._parameters is None else self._parameters.allowed
 
     @cached_property
     def _nominal(self) -> Indices:
-        return np.empty(0, dtype=np.intp) if self._parameters is None else self._parameters.nominal
+        return np.zeros(1, dtype=np.intp) if self._parameters is None else self._parameters.nominal
 
     @cached_property
     def _parameters(self) -> Parameters | Estimate | None:
@@ -197,11 +194,13 @@ def _grid_solver(domain: Domain, perturbation: Perturbation) -> FiniteMaxMin | N
     lengths = domain.steps / np.where(reach > 0, reach, 1.0)  # a step in units of the reach
     extents = zip(lengths.tolist(), domain.shape, reach, strict=True)
     cells = [0 if r == 0 else n - 1 if h * (n - 1) <= limit else int(limit / h) for h, n, r in extents]
-    if math.prod(padded_shape(domain.shape, cells)) <= 4 * len(domain):
-        return Sliding(domain.shape, cells, ball_offsets(cells, lengths, order, limit), box=order == math.inf)
-    if order < math.inf:
+    padding = math.prod(padded_shape(domain.shape, cells)) / len(domain)
+    if padding > 4 and order == math.inf:
+        return Successive([_one_axis(domain.shape, axis, c) for axis, c in enumerate(cells)])
+    offsets = ball_offsets(cells, lengths, order, limit)
+    if padding > 4 and (padding > 64 or len(offsets) * len(domain) <= LIST_LIMIT):
         return None  # in many dimensions neighbour lists are shorter than the padding
-    return Successive([_one_axis(domain.shape, axis, c) for axis, c in enumerate(cells)])
+    return Sliding(domain.shape, cells, offsets, box=order == math.inf)
 
 
 def _one_axis(shape: Sequence[int], axis: int, cells: int) -> Sliding:
