@@ -117,7 +117,7 @@ UNCERTAINTY = [
     ("group before the domain", lambda: Setting(LINE, Groups([[0, 1, 2], [-1]])), ValueError, "0 to 2", "point -1 does not exist"),
     ("point in no group", lambda: Setting(LINE, Groups([[0], [2]])), ValueError, "point 1 is in no group"),
     ("member that is no number", lambda: Groups([[0.5, 1]]), ValueError, "expected", "0.5"),
-    ("groups combined", lambda: Groups([[0]]) * Ball(0.1), TypeError, "groups cannot be combined"),
+    ("groups combined", lambda: Groups([[0]]) * Ball(0.1), TypeError, "members of groups"),
     ("combined with groups", lambda: Ball(0.1) * Groups([[0]]), TypeError, "Groups"),
     ("two sets of parameters", lambda: Parameters([0.0]) * Parameters([1.0]), TypeError, "at most one set of parameters"),
     ("combined with a number", lambda: Ball(0.1) * 2, TypeError, "uncertainty set", "got 2"),

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from stableopt import (
     Parameters,
     Points,
     Query,
+    Rectangle,
 )
 from stableopt.rules import BestIntersected, BestSoFar, LargestUcb, OptimisticPessimistic, ReportingRule
 
@@ -472,7 +474,7 @@ def test_a_report_reads_like_a_sentence():
     optimizer = Optimizer(Points([0.0, 1.0]), Ball(0.0), GP(SE(0.3), 0.1))
     optimizer.tell(1.0, 2.0)
     text = str(optimizer.report())
-    assert text.startswith("decision [1.] after 1 round")
+    assert text.startswith("decision [1] after 1 round")
     assert "between 1.781 and 2.179" in text
     groups = Optimizer(Points([0.0, 1.0]), Groups({"low": [0], "high": [1]}), GP(SE(0.3), 0.1))
     groups.tell(1.0, 2.0)
@@ -612,3 +614,30 @@ def test_a_pickle_holds_no_room_for_rows_to_come():
     empty = len(pickle.dumps(optimizer))
     optimizer.tell(optimizer.ask(), 1.0)
     assert len(pickle.dumps(optimizer)) < empty + 10 * 8 * 20_000
+
+
+# ------------------------------------------------------------------------------------------------- kind words in time
+
+
+def test_a_value_that_the_prior_all_but_excludes_is_remarked_upon():
+    optimizer = Optimizer(Grid.linspace(0, 1, 5), Ball(0.25), GP(4.0 * SE(0.3), 0.1, mean=10.0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.tell(0.5, 25.0)
+    with pytest.warns(UserWarning, match=r"y = 100 is 45 prior standard deviations from the prior mean"):
+        optimizer.tell(0.5, 100.0)
+    assert optimizer.rounds[-1].y == 100.0
+
+
+def test_a_tolerance_below_the_step_of_the_grid_is_remarked_upon():
+    with pytest.warns(UserWarning, match=r"less than one step of the grid along the axes \[1\] \(steps \[0.5\]\)"):
+        Optimizer(Grid.linspace([0, 0], [1, 1], [11, 3]), Rectangle([0.1, 0.4]), GP(SE(0.3), 0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Optimizer(Grid.linspace([0, 0], [1, 1], [11, 3]), Rectangle([0.1, 0.0]), GP(SE(0.3), 0.1))
+
+
+def test_points_in_mixed_units_are_readable():
+    optimizer = Optimizer(Points([[0.00012, 1800.0, -10.0]]), Ball(0.0), GP(SE(0.3), 0.1))
+    optimizer.tell(optimizer.ask(), 1.0)
+    assert "decision [0.00012, 1800, -10] after 1 rounds" in str(optimizer.report())

@@ -73,7 +73,7 @@ def is_number(value: Any) -> bool:
     return known and bool(np.isfinite(float(value)))
 
 
-def row_of(array: Array, value: ArrayLike, what: str) -> int:
+def row_of(array: Array, value: ArrayLike, what: str, where: str = "the domain") -> int:
     """Index of the row that equals the value (up to rounding); the error names the nearest row."""
     point = vector(value, array.shape[1], what)
     span = np.ptp(array, axis=0)
@@ -81,9 +81,7 @@ def row_of(array: Array, value: ArrayLike, what: str) -> int:
     nearest = int(np.argmin((distances / np.where(span > 0, span, 1.0)).max(axis=1)))
     rounding = 1e-12 * np.maximum(np.abs(array[nearest]), np.abs(point)) + 1e-15 * span
     if np.any(distances[nearest] > rounding):
-        raise ValueError(
-            f"{what} {point.tolist()} is not in the domain; the nearest that is: {array[nearest].tolist()}"
-        )
+        raise ValueError(f"{what} {point.tolist()} is not in {where}; the nearest that is: {array[nearest].tolist()}")
     return nearest
 
 

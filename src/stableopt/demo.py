@@ -33,8 +33,9 @@ def play(problem: Problem, algorithm: str, *, rounds: int, initial: int, seed: i
     """Rounds of one algorithm on a problem; the seed fixes the initial points and the noise for all algorithms."""
     rng = np.random.default_rng([seed, 0])
     optimizer = Optimizer(problem.domain, problem.uncertainty, problem.gp, algorithm=algorithm, seed=seed)
-    for index in rng.choice(problem.setting.reachable, size=initial, replace=False):
-        optimizer.tell(optimizer.state.setting.point(int(index)), problem.values[index] + problem.noise * rng.normal())
+    start = rng.choice(problem.setting.reachable, size=initial, replace=False)
+    points = [problem.setting.point(int(index)) for index in start]
+    optimizer.tell(points, problem.values[start] + problem.noise * rng.normal(size=initial))
     for noise in problem.noise * rng.normal(size=rounds):
         before, query = optimizer.state, optimizer.ask()
         optimizer.tell(query, problem.values[query.point_index] + noise)
@@ -70,11 +71,12 @@ def draw(peaks: Problem, polynomial: Problem, curves: dict[str, Array], folder: 
 def figure_1(problem: Problem, *, seed: int, initial: int) -> Figure:
     """The paper's Figure 1: the maximiser of f, the stable optimum, and where GP-UCB is after 20 rounds."""
     figure = Figure(figsize=(13.5, 3.6), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
+    left, middle, right = figure.subplots(1, 3, sharey=True)
+    left.set_ylabel("$f$")
     plots.objective(left, problem)
     left.set_title("The best point on paper")
     plots.objective(middle, problem, robust=True)
-    middle.set_title("The best point when it is perturbed")
+    middle.set_title(f"The best point when it may move by {problem.uncertainty.eps}")  # type: ignore[attr-defined]
     *_, step = play(problem, "GP-UCB", rounds=20, initial=initial, seed=seed)
     plots.belief(right, step.before, problem=problem, report=step.report)
     right.set_title("What GP-UCB reports at t = 20")
@@ -88,7 +90,7 @@ def execution(problem: Problem, *, seed: int, initial: int) -> Figure:
     for axes, t in zip(figure.subplots(1, 2, sharey=True), (5, 15), strict=True):
         step = steps[t - 1]
         plots.belief(axes, step.before, problem=problem, query=step.query, report=step.report)
-        axes.set_title(f"StableOpt, t = {t}")
+        axes.set_title(f"StableOpt, t = {t} (after {initial} initial points)")
     plots.share_legend(figure)
     return figure
 
@@ -100,4 +102,5 @@ def comparison(problem: Problem, curves: dict[str, Array]) -> Figure:
     plots.surface(left, problem, problem.values, "$f(x, y)$")
     plots.surface(middle, problem, problem.setting.solver.minima(problem.values), "worst case $g(x, y)$")
     plots.regrets(right, curves)
+    right.set_title(f"mean over {len(next(iter(curves.values())))} runs")
     return figure

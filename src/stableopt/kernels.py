@@ -402,6 +402,8 @@ class OnColumns(Kernel):
     columns: Sequence[int]
 
     def __post_init__(self) -> None:
+        if np.ndim(self.columns) != 1:
+            raise ValueError(f"expected a list of columns, such as [0], got {self.columns!r}")
         columns = tuple(int(column) for column in self.columns)
         if not columns or min(columns) < 0 or len(set(columns)) < len(columns):
             raise ValueError(f"expected at least one column, distinct and counted from 0, got {self.columns}")

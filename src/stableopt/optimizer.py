@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from stableopt.rules import Algorithm
 from stableopt.state import Round, State
 from stableopt.uncertainty import UncertaintySet
 
+SURPRISE = 8.0  # prior standard deviations from the prior mean: a value that far off refutes the prior
 _Observation = tuple[int | None, int, float, float | None]  # decision, point, y, lower bound when it was chosen
 
 
@@ -168,13 +170,27 @@ class Optimizer:
     def tell(self, point: Query | ArrayLike, y: ArrayLike, decision: Any = None) -> None:
         """Add the value y measured at a query or at any point of the domain.
 
-        A point that was not asked for is data: it improves the model and serves no decision, unless ``decision`` names
-        one. Existing data can be told at once: rows of points and as many values.
+        Tell the query itself (not its point), so that the round counts for its decision. A bare point is data: it
+        improves the model and serves no decision, unless ``decision`` names one. Existing data can be told at once:
+        rows of points and as many values.
         """
         state = self._state
         for observation in self._observations(point, y, decision):
             state = state.after(*observation)
         self._state = state
+        for last in state.rounds[-1:]:
+            self._warn_of_surprise(last)
+
+    def _warn_of_surprise(self, last: Round) -> None:
+        """Say so if the last value is one that the prior all but excludes: its bounds will be wrong."""
+        prior = math.sqrt(self._state.posterior.prior_variance[last.point_index] + self.gp.noise**2)
+        off = abs(last.y - float(self.gp.prior_mean(last.point[None])[0])) / prior
+        if off > SURPRISE:
+            warnings.warn(
+                f"y = {last.y:.4g} is {off:.0f} prior standard deviations from the prior mean, so the bounds will be "
+                "wrong: choose mean and variance of the prior by typical values of f (docs/priors.md)",
+                stacklevel=3,
+            )
 
     def report(self) -> Report:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
@@ -228,7 +244,10 @@ class Optimizer:
 
         functions: a distance of your own, under the name that it had, since JSON cannot hold it.
         """
-        run = json.loads(text)
+        try:
+            run = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"expected the text that Optimizer.to_json wrote, not a path: {error}") from None
         if not isinstance(run, dict) or run.get("format") != "stableopt run 1":
             raise ValueError(
                 "expected a run written by Optimizer.to_json (format 'stableopt run 1'), got something else"
@@ -290,4 +309,5 @@ def _json(decision: Decision) -> Any:
 def _readable(value: Decision) -> str:
     if not isinstance(value, np.ndarray):
         return repr(value)
-    return np.array2string(value, precision=4, separator=", ", threshold=12, edgeitems=3)
+    shown = [f"{v:.4g}" for v in (value if len(value) <= 12 else value[:6])]
+    return f"[{', '.join(shown)}{', ...' if len(value) > 12 else ''}]"

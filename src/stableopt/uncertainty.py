@@ -224,7 +224,8 @@ class Parameters(UncertaintySet):
 class Estimate(UncertaintySet):
     """Robust estimation: θ is known to be near an estimate θ̄, within the perturbation ``within`` of it.
 
-    ``Estimate(theta, [0.5], Ball(0.1))`` turns x into (x, θ) for every row θ of ``theta`` at most 0.1 from 0.5.
+    ``Estimate(theta, [0.5], Ball(0.1))`` turns x into (x, θ) for every row θ of ``theta`` at most 0.1 from 0.5. The
+    estimate is a row of ``theta`` itself.
     """
 
     theta: ArrayLike
@@ -235,7 +236,7 @@ class Estimate(UncertaintySet):
         theta = matrix(self.theta, "parameters")
         if not isinstance(self.within, Perturbation):
             raise TypeError(f"expected a perturbation of the estimate such as Ball(0.1), got {self.within!r}")
-        estimate = theta[row_of(theta, self.estimate, "estimate")]
+        estimate = theta[row_of(theta, self.estimate, "estimate", "Θ")]
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "estimate", tuple(estimate.tolist()))
         if not len(self.allowed):
@@ -254,10 +255,10 @@ class Estimate(UncertaintySet):
     @property
     def nominal(self) -> NDArray[np.intp]:
         """Which row of Θ stands for "no perturbation": the estimate itself."""
-        return np.array([row_of(self.block, self.estimate, "estimate")])
+        return np.array([row_of(self.block, self.estimate, "estimate", "Θ")])
 
     def __repr__(self) -> str:
-        return f"Estimate({list(np.atleast_1d(self.estimate))}, within={self.within}, {len(self.allowed)} parameters)"
+        return f"Estimate({np.asarray(self.estimate).tolist()}, within={self.within}, {len(self.allowed)} parameters)"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -276,6 +277,10 @@ class Groups(UncertaintySet):
         if isinstance(members, Mapping):
             object.__setattr__(self, "names", tuple(members))
             members = list(members.values())
+        if any(isinstance(group, str) or not isinstance(group, Iterable) for group in members):
+            raise ValueError(
+                f"expected a list of members for each group, got {members!r:.200}; labels: from_labels(...)"
+            )
         groups = tuple(tuple(sorted({_number(i) for i in group})) for group in members)
         names = tuple(range(len(groups))) if self.names is None else tuple(_name(name) for name in self.names)
         if not groups or len(names) != len(groups) or len(set(names)) != len(names):
@@ -291,6 +296,11 @@ class Groups(UncertaintySet):
         """Groups from one label per point, in the order of the sorted labels."""
         if np.ndim(labels) != 1:
             raise ValueError(f"expected one label per point in a flat list, got shape {np.shape(labels)}")
+        kinds = {type(label) for label in np.asarray(labels).tolist()}
+        if len(kinds) != 1 or None in labels:
+            raise ValueError(
+                f"expected labels of one kind, such as all strings, got {sorted(k.__name__ for k in kinds)}"
+            )
         found, inverse, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
         members = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
         names = found.tolist() if found.dtype.kind in "iuU" else [str(label) for label in found]
@@ -317,8 +327,8 @@ class Combined(UncertaintySet):
         strays = [p for p in self.parts if not isinstance(p, Perturbation | Parameters | Estimate)]
         if strays or len(self.parts) - len(self.perturbations) > 1:
             raise TypeError(
-                f"expected perturbations and at most one set of parameters, got {list(self.parts)}; groups cannot be "
-                "combined: list the members of D × Θ instead"
+                f"expected perturbations and at most one set of parameters, got {list(self.parts)}: list combinations "
+                "of parameters as rows of one Θ, and points of D × Θ as members of groups"
             )
         chosen = [p.columns for p in self.perturbations]
         flat = [c for columns in chosen for c in columns or ()]

@@ -7,6 +7,7 @@ the numbers that solvers use and what a user sees (coordinates, (x, θ), names o
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -92,7 +93,7 @@ class Setting(ReadOnly):
             return self.domain.locate(value)
         dim = self.domain.dim
         point = vector(value, dim + self._theta.shape[1], "point (x, θ)")
-        return self.domain.locate(point[:dim]) * len(self._theta) + row_of(self._theta, point[dim:], "parameter")
+        return self.domain.locate(point[:dim]) * len(self._theta) + row_of(self._theta, point[dim:], "parameter", "Θ")
 
     def locate_decision(self, value: Any, guess: int = -1) -> int:
         """The number of a decision, at once if it is the guess."""
@@ -194,6 +195,13 @@ def _grid_solver(domain: Domain, perturbation: Perturbation) -> FiniteMaxMin | N
     lengths = domain.steps / np.where(reach > 0, reach, 1.0)  # a step in units of the reach
     extents = zip(lengths.tolist(), domain.shape, reach, strict=True)
     cells = [0 if r == 0 else n - 1 if h * (n - 1) <= limit else int(limit / h) for h, n, r in extents]
+    stuck = [axis for axis, (r, c, n) in enumerate(zip(reach, cells, domain.shape, strict=True)) if r and n > 1 > c]
+    if stuck:
+        warnings.warn(
+            f"{perturbation} reaches less than one step of the grid along the axes {stuck} (steps "
+            f"{domain.steps[stuck].tolist()}), so the adversary cannot move there: use a finer grid",
+            stacklevel=2,
+        )
     padding = math.prod(padded_shape(domain.shape, cells)) / len(domain)
     if padding > 4 and order == math.inf:
         return Successive([_one_axis(domain.shape, axis, c) for axis, c in enumerate(cells)])
