@@ -4,6 +4,7 @@
 import functools
 import json
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -331,6 +332,25 @@ def test_rows_that_are_interrupted_leave_everything_as_it_was(monkeypatch):
     reference = RUNS["line"]()
     reference.tell([[0.5], [0.0], [0.5]], [1.0, 1.0, 2.0])
     assert np.array_equal(optimizer.state.lcb, reference.state.lcb)
+
+
+def test_a_warning_that_is_turned_into_an_error_leaves_everything_as_it_was():
+    """As under pytest's filterwarnings = error: whoever catches it and tells again must not count the value twice."""
+    optimizer = RUNS["line"]()
+    before = optimizer.state
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="prior"):
+            optimizer.tell(0.5, 99.0)
+    assert optimizer.state is before
+
+
+def test_a_masked_value_is_not_taken_for_data():
+    optimizer = RUNS["line"]()
+    before, values = optimizer.state, np.ma.masked_array([1.0, 2.0], mask=[False, True])
+    with pytest.raises(ValueError):
+        optimizer.tell([[0.0], [0.5]], values)
+    assert optimizer.state is before
 
 
 def test_nothing_is_reported_before_the_first_value():

@@ -623,10 +623,12 @@ def test_a_value_that_the_prior_all_but_excludes_is_remarked_upon():
     optimizer = Optimizer(Grid.linspace(0, 1, 5), Ball(0.25), GP(4.0 * SE(0.3), 0.1, mean=10.0))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        optimizer.tell(0.5, 25.0)
-    with pytest.warns(UserWarning, match=r"y = 100 is 45 prior standard deviations from the prior mean"):
-        optimizer.tell(0.5, 100.0)
-    assert optimizer.rounds[-1].y == 100.0
+        optimizer.tell(0.0, 25.0)
+    with pytest.warns(UserWarning, match=r"y = 100 is 46 standard deviations from what the model expected there"):
+        Optimizer(Grid.linspace(0, 1, 5), Ball(0.25), optimizer.gp).tell([0.0, 0.5], [10.0, 100.0])
+    with pytest.warns(UserWarning, match="y = -3 is"):
+        optimizer.tell(0.0, -3.0)
+    assert optimizer.rounds[-1].y == -3.0
 
 
 def test_a_tolerance_below_the_step_of_the_grid_is_remarked_upon():

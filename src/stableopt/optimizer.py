@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike
 from stableopt._arrays import Array, ReadOnly, is_number
 from stableopt._value import from_dict
 from stableopt.domains import Domain
-from stableopt.gp import GP
+from stableopt.gp import GP, NOISE_FLOOR
 from stableopt.maxmin import Decision, Setting
 from stableopt.rules import Algorithm
 from stableopt.state import Round, State
 from stableopt.uncertainty import UncertaintySet
 
-SURPRISE = 8.0  # prior standard deviations from the prior mean: a value that far off refutes the prior
+SURPRISE = 8.0  # standard deviations from the predicted value: what is that far off refutes the model
 _Observation = tuple[int | None, int, float, float | None]  # decision, point, y, lower bound when it was chosen
 
 
@@ -174,23 +174,12 @@ class Optimizer:
         improves the model and serves no decision, unless ``decision`` names one. Existing data can be told at once:
         rows of points and as many values.
         """
-        state = self._state
+        state = before = self._state
         for observation in self._observations(point, y, decision):
-            state = state.after(*observation)
+            before, state = state, state.after(*observation)
+        if state is not before:
+            _warn_of_surprise(before, state.rounds[-1])
         self._state = state
-        for last in state.rounds[-1:]:
-            self._warn_of_surprise(last)
-
-    def _warn_of_surprise(self, last: Round) -> None:
-        """Say so if the last value is one that the prior all but excludes: its bounds will be wrong."""
-        prior = math.sqrt(self._state.posterior.prior_variance[last.point_index] + self.gp.noise**2)
-        off = abs(last.y - float(self.gp.prior_mean(last.point[None])[0])) / prior
-        if off > SURPRISE:
-            warnings.warn(
-                f"y = {last.y:.4g} is {off:.0f} prior standard deviations from the prior mean, so the bounds will be "
-                "wrong: choose mean and variance of the prior by typical values of f (docs/priors.md)",
-                stacklevel=3,
-            )
 
     def report(self) -> Report:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
@@ -252,6 +241,9 @@ class Optimizer:
             raise ValueError(
                 "expected a run written by Optimizer.to_json (format 'stableopt run 1'), got something else"
             )
+        missing = {"domain", "uncertainty", "gp", "algorithm", "beta", "seed", "rounds"} - run.keys()
+        if missing:
+            raise ValueError(f"expected a whole run, got one without {sorted(missing)}")
         domain, uncertainty, gp, chosen = (
             from_dict(run[key], functions) for key in ("domain", "uncertainty", "gp", "algorithm")
         )
@@ -275,8 +267,21 @@ class Optimizer:
             return [(named, setting.locate_point(point), _value(y), None)]
         if decision is not None:
             raise ValueError("expected a decision with a single point only: tell the points one by one")
-        values = [_value(v) for v in np.asarray(y)]
+        values = [_value(v) for v in np.asanyarray(y)]
         return [(None, setting.locate_point(row), v, None) for row, v in zip(rows, values, strict=True)]
+
+
+def _warn_of_surprise(before: State, last: Round) -> None:
+    """Say so if a value is one that the model all but excluded: then its bounds are wrong too."""
+    posterior, at = before.posterior, last.point_index
+    spread = math.sqrt(posterior.variance[at] + posterior.gp.noise**2 + NOISE_FLOOR**2 * posterior.prior_variance[at])
+    off = abs(last.y - posterior.mean[at]) / spread
+    if off > SURPRISE:
+        warnings.warn(
+            f"y = {last.y:.4g} is {off:.0f} standard deviations from what the model expected there, so its bounds are "
+            "wrong: choose mean, variance, lengthscales and noise of the prior by what f is like (docs/priors.md)",
+            stacklevel=3,
+        )
 
 
 def _rows(points: ArrayLike, y: ArrayLike, dim: int) -> Array | None:
@@ -294,7 +299,7 @@ def _rows(points: ArrayLike, y: ArrayLike, dim: int) -> Array | None:
 
 
 def _value(y: ArrayLike) -> float:
-    if np.ndim(y) != 0 or np.asarray(y).dtype.kind not in "iuf":
+    if np.ndim(y) != 0 or np.ma.is_masked(y) or np.asarray(y).dtype.kind not in "iuf":
         raise ValueError(f"expected one number as the value y of one point, got {y!r}")
     value = float(y)  # type: ignore[arg-type]
     if not math.isfinite(value):

@@ -78,6 +78,8 @@ class Setting(ReadOnly):
 
     def point(self, index: int) -> Array:
         """Coordinates of a point: x, followed by θ if there is one."""
+        if not self._theta.size:
+            return np.asarray(self.domain.points[index])
         x, theta = divmod(index, len(self._theta))
         return frozen(np.concatenate([self.domain.points[x], self._theta[theta]]))
 
