@@ -80,3 +80,36 @@ def test_a_comparison_can_be_repeated_exactly():
     settings = {"rounds": 4, "initial": 3, "runs": 2, "played": lambda: None}
     once, again = (compare(PROBLEMS["peaks"], ["StableOpt", "Stable-GP-Random"], **settings) for _ in range(2))
     assert all(np.array_equal(once[name], again[name]) for name in once)
+
+
+def test_a_comparison_that_is_interrupted_keeps_the_runs_that_were_finished():
+    played = []
+
+    def interrupt():
+        played.append(None)
+        if len(played) == 5:
+            raise KeyboardInterrupt
+
+    settings = {"rounds": 4, "initial": 3, "runs": 10}
+    whole = compare(PROBLEMS["peaks"], ["StableOpt", "GP-UCB"], played=lambda: None, **settings)
+    part = compare(PROBLEMS["peaks"], ["StableOpt", "GP-UCB"], played=interrupt, **settings)
+    assert {name: curve.shape for name, curve in part.items()} == {"StableOpt": (2, 4), "GP-UCB": (2, 4)}
+    assert all(np.array_equal(part[name], whole[name][:2]) for name in part)
+
+
+def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
+    import stableopt.cli as cli
+
+    played = []
+
+    def stop(*args, **kwargs):
+        played.append(None)
+        if len(played) == 12:
+            raise KeyboardInterrupt
+        return iter(play(*args, **kwargs))
+
+    monkeypatch.setattr(cli.demonstration, "play", stop)
+    result = CliRunner().invoke(app, ["demo", "--runs", "3", "--out", str(tmp_path)])
+    assert result.exit_code == 130
+    assert "peaks: mean ε-regret over 2 runs" in result.output and "stopped early" in result.output
+    assert list(tmp_path.iterdir()) == []

@@ -43,6 +43,7 @@ def demo(
     started = time.perf_counter()
     names = list(ALGORITHMS)
     curves: dict[str, dict[str, Array]] = {}
+    figures: list[Path] = []
     with _progress() as progress:
         bar = progress.add_task("playing", total=len(_PLAYS) * runs * len(names))
         for name, initial, rounds, _ in _PLAYS:
@@ -55,10 +56,14 @@ def demo(
                 runs=runs,
                 played=lambda: progress.advance(bar),
             )
-        progress.update(bar, description="drawing")
-        figures = demonstration.draw(PROBLEMS["peaks"], PROBLEMS["polynomial"], curves["polynomial"], out)
+            if len(curves[name][names[0]]) < runs:
+                break
+        else:
+            progress.update(bar, description="drawing")
+            figures = demonstration.draw(PROBLEMS["peaks"], PROBLEMS["polynomial"], curves["polynomial"], out)
     for name, _, _, shown in _PLAYS:
-        console.print(_comparison(name, curves[name], shown))
+        if name in curves and len(curves[name][names[0]]):
+            console.print(_comparison(name, curves[name], shown))
     console.print(
         "ε-regret: how much worse the reported decision is than the stable optimum, both at their worst. "
         "± is one standard error over the runs, which share their initial points and their noise."
@@ -66,6 +71,9 @@ def demo(
     for path in figures:
         console.print(f"wrote {path}", soft_wrap=True)
     console.print(f"{time.perf_counter() - started:.0f} s")
+    if not figures:
+        console.print("stopped early: only the runs that were finished are shown, and no figures were drawn")
+        raise typer.Exit(130)
 
 
 def _comparison(name: str, curves: dict[str, Array], shown: tuple[int, ...]) -> Table:

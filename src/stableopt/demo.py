@@ -46,14 +46,23 @@ def play(problem: Problem, algorithm: str, *, rounds: int, initial: int, seed: i
 def compare(
     problem: Problem, algorithms: list[str], *, rounds: int, initial: int, runs: int, played: Callable[[], None]
 ) -> dict[str, Array]:
-    """ε-regrets (runs, rounds) of each algorithm; ``played`` is called after every run."""
-    curves = {name: np.empty((runs, rounds)) for name in algorithms}
-    for seed in range(runs):
-        for name, curve in curves.items():
-            steps = play(problem, name, rounds=rounds, initial=initial, seed=seed)
-            curve[seed] = [step.regret for step in steps]
-            played()
-    return curves
+    """ε-regrets (runs, rounds) of each algorithm; ``played`` is called after every run of one.
+
+    Ctrl-C ends it early: the runs that all algorithms have finished are returned.
+    """
+    finished: list[list[list[float]]] = []
+    try:
+        for seed in range(runs):
+            regrets = []
+            for name in algorithms:
+                steps = play(problem, name, rounds=rounds, initial=initial, seed=seed)
+                regrets.append([step.regret for step in steps])
+                played()
+            finished.append(regrets)
+    except KeyboardInterrupt:
+        pass
+    table = np.array(finished).reshape(-1, len(algorithms), rounds)
+    return {name: table[:, i] for i, name in enumerate(algorithms)}
 
 
 def draw(peaks: Problem, polynomial: Problem, curves: dict[str, Array], folder: Path) -> list[Path]:
