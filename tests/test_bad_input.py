@@ -112,6 +112,8 @@ UNCERTAINTY = [
         (f"name {name!r}", lambda name=name: Groups([[0], [1]], [name, "b"]), TypeError, "names of groups", f"got {name!r}")
         for name in (None, 1.5, ("a", 1), True)
     ),
+    ("labels of two kinds", lambda: Groups.from_labels([1, "1"]), ValueError, "one kind", "['int', 'str']"),
+    ("a label that is missing", lambda: Groups.from_labels(["a", None]), ValueError, "one kind", "NoneType"),
     ("labels as a matrix", lambda: Groups.from_labels([["a", "x"], ["b", "x"]]), ValueError, "expected", "label"),
     ("too few names", lambda: Groups([[0], [1]], ["a"]), ValueError, "name", "2"),
     ("group beyond the domain", lambda: Setting(LINE, Groups([[0, 1, 2, 3]])), ValueError, "0 to 2", "point 3 does not exist"),

@@ -49,12 +49,9 @@ def from_dict(data: Any, functions: Mapping[str, Callable[..., Any]] | None = No
         return data
     if "function" in data:
         return _function(data["function"], functions or {})
-    content = {key: from_dict(item, functions) for key, item in data.items() if key != "kind"}
-    if "kind" not in data:
-        return content
-    if data["kind"] not in _KINDS:
-        raise ValueError(f"expected one of {sorted(_KINDS)} as a kind of value, got {data['kind']!r}")
-    return _KINDS[data["kind"]](**content)
+    if data.get("kind") not in _KINDS:
+        raise ValueError(f"expected one of {sorted(_KINDS)} as a kind of value, got {data.get('kind')!r}")
+    return _KINDS[data["kind"]](**{key: from_dict(item, functions) for key, item in data.items() if key != "kind"})
 
 
 def _plain(item: Any, function: Callable[[Any], Any]) -> Any:

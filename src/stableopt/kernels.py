@@ -166,7 +166,9 @@ class Stationary(Kernel):
             return self._zeros(X, wrt)
         M = _of_distance(self._h, X, Z, scale)
         M *= weights
-        centre = Z.sum(axis=0) / max(1, len(Z))  # matrix products of differences lose digits far from the origin
+        centre = Z.sum(axis=0) / max(
+            1, len(Z)
+        )  # matrix products of differences lose digits far from it: all of them at 1e8 lengthscales
         X, Z = (X - centre) / scale, (Z - centre) / scale
         MZ, rows = M @ Z, M.sum(axis=1)
         if wrt == "inputs":

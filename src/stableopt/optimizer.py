@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from stableopt._arrays import Array, ReadOnly, is_number
 from stableopt._value import from_dict
 from stableopt.domains import Domain
-from stableopt.gp import GP, NOISE_FLOOR
+from stableopt.gp import GP
 from stableopt.maxmin import Decision, Setting
 from stableopt.rules import Algorithm
 from stableopt.state import Round, State
@@ -274,7 +274,7 @@ class Optimizer:
 def _warn_of_surprise(before: State, last: Round) -> None:
     """Say so if a value is one that the model all but excluded: then its bounds are wrong too."""
     posterior, at = before.posterior, last.point_index
-    spread = math.sqrt(posterior.variance[at] + posterior.gp.noise**2 + NOISE_FLOOR**2 * posterior.prior_variance[at])
+    spread = math.sqrt(posterior.variance[at] + posterior.gp.noise_variance(posterior.prior_variance[at]))
     off = abs(last.y - posterior.mean[at]) / spread
     if off > SURPRISE:
         warnings.warn(

@@ -296,8 +296,8 @@ class Groups(UncertaintySet):
         """Groups from one label per point, in the order of the sorted labels."""
         if np.ndim(labels) != 1:
             raise ValueError(f"expected one label per point in a flat list, got shape {np.shape(labels)}")
-        kinds = {type(label) for label in np.asarray(labels).tolist()}
-        if len(kinds) != 1 or None in labels:
+        kinds = {type(label.item() if isinstance(label, np.generic) else label) for label in labels}
+        if len(kinds) != 1:
             raise ValueError(
                 f"expected labels of one kind, such as all strings, got {sorted(k.__name__ for k in kinds)}"
             )

@@ -287,8 +287,8 @@ class Lists(FiniteMaxMin):
 def _by_rank(starts: Indices, points: NDArray[np.integer]) -> tuple[list[Indices], Indices] | None:
     """The lists turned around: the first entries of all, then the second ones, ..., the longest lists in front.
 
-    Minima then run along whole arrays, twice as fast as along lists, where these are many, alike and not too long in
-    all (None otherwise). Also returned: where in this order each list is.
+    Minima then run along whole arrays, which is faster where the lists are many, alike and not too long in all (None
+    otherwise). Also returned: where in this order each list is.
     """
     lengths = np.diff(starts)
     longest = int(lengths.max())

@@ -206,7 +206,7 @@ def _grid_solver(domain: Domain, perturbation: Perturbation) -> FiniteMaxMin | N
         )
     padding = math.prod(padded_shape(domain.shape, cells)) / len(domain)
     if padding > 4 and order == math.inf:
-        return Successive([_one_axis(domain.shape, axis, c) for axis, c in enumerate(cells)])
+        return Successive([_one_axis(domain.shape, axis, c) for axis, c in enumerate(cells) if c])
     offsets = ball_offsets(cells, lengths, order, limit)
     if padding > 4 and (padding > 64 or len(offsets) * len(domain) <= LIST_LIMIT):
         return None  # in many dimensions neighbour lists are shorter than the padding
