@@ -249,13 +249,13 @@ RUNS = {
 }
 TELLS = [
     *(
-        (f"y {y!r}", "line", lambda o, y=y: o.tell(0.5, y), ValueError, "expected a finite value y", f"got {y}", "leave failed")
+        (f"y {y!r}", "line", lambda o, y=y: o.tell(0.5, y), ValueError, "expected a finite value y", f"got {y}", "tell None for a failed")
         for y in (NAN, INF, -INF)
     ),
     ("y a NaN of NumPy", "line", lambda o: o.tell(0.5, np.float32("nan")), ValueError, "expected a finite value y"),
     *(
         (f"y {y!r}", "line", lambda o, y=y: o.tell(0.5, y), ValueError, "expected one number as the value y", f"got {y!r}")
-        for y in ("1.0", (1.0,), [1.0, 2.0], np.array([1.0]), None, 1j, True, b"1.5", {}, np.True_, np.array("1.5"), max)
+        for y in ("1.0", (1.0,), [1.0, 2.0], np.array([1.0]), 1j, True, b"1.5", {}, np.True_, np.array("1.5"), max)
     ),
     ("y too large for a float", "line", lambda o: o.tell(0.5, 10**400), ValueError, "y"),
     ("y of a query NaN", "line", lambda o: o.tell(o.ask(), NAN), ValueError, "finite value y"),
@@ -320,10 +320,10 @@ def test_rows_that_are_interrupted_leave_everything_as_it_was(monkeypatch):
     optimizer.tell(0.5, 1.0)
     before, update = optimizer.state, TrackedPosterior.update
 
-    def interrupted(posterior, index, y):
+    def interrupted(posterior, index, y, noise):
         if y == 3.0:
             raise KeyboardInterrupt
-        return update(posterior, index, y)
+        return update(posterior, index, y, noise)
 
     with monkeypatch.context() as patch:
         patch.setattr(TrackedPosterior, "update", interrupted)
@@ -377,13 +377,13 @@ def stored(**changes):
 
 
 JSON = [
-    ("nothing", lambda: Optimizer.from_json("{}"), ValueError, "Optimizer.to_json", "stableopt run 1"),
+    ("nothing", lambda: Optimizer.from_json("{}"), ValueError, "Optimizer.to_json", "stableopt run 2"),
     ("a list", lambda: Optimizer.from_json("[1]"), ValueError, "Optimizer.to_json"),
-    ("another format", lambda: Optimizer.from_json(stored(format="stableopt run 99")), ValueError, "stableopt run 1"),
+    ("another format", lambda: Optimizer.from_json(stored(format="stableopt run 99")), ValueError, "stableopt run 2"),
     ("an unknown kind", lambda: Optimizer.from_json(stored(uncertainty={"kind": "Cube", "eps": 1})), ValueError, "Ball", "got 'Cube'"),
     ("a bad value", lambda: Optimizer.from_json(stored(uncertainty={"kind": "Ball", "eps": -1})), ValueError, "eps", "-1"),
     ("a kind in the wrong place", lambda: Optimizer.from_json(stored(domain={"kind": "Ball", "eps": 1})), TypeError, "expected a domain"),
-    ("a point outside", lambda: Optimizer.from_json(stored(rounds=[{"point": [3.0], "y": 1.0, "decision": [0.5]}])), ValueError, "[3.0]", "nearest"),
+    ("a point outside", lambda: Optimizer.from_json(stored(rounds=[{"point": [3.0], "y": 1.0, "decision": [0.5], "lower": None, "noise": None}])), ValueError, "[3.0]", "nearest"),
 ]  # fmt: skip
 
 

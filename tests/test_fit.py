@@ -105,6 +105,29 @@ def test_gradient_equals_finite_differences(kernel, noise):
         assert gradient[-2] == 0, "the GP's noise has no influence"
 
 
+def test_observations_of_unknown_noise_share_that_of_the_gp():
+    rng = np.random.default_rng(4)
+    X, y = rng.random((14, 2)), rng.normal(size=14)
+    noise = np.where(np.arange(14) < 6, rng.uniform(0.1, 1.0, 14), math.nan)
+    gp = GP(1.3 * SE((0.4, 0.6)), 0.2, mean=0.3)
+    value, gradient = log_likelihood(gp, X, y, noise)
+    assert value == pytest.approx(log_likelihood(gp, X, y, np.where(np.isnan(noise), 0.2, noise))[0], rel=1e-12)
+    expected = slopes(lambda u: log_likelihood(at(gp, u), X, y, noise)[0], coordinates(gp))
+    np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6)
+    assert gradient[-2] != 0
+    assert fit(gp, X, y, noise=noise).gp.noise != gp.noise
+    assert log_likelihood(gp, X, y, np.full(14, math.nan))[0] == pytest.approx(log_likelihood(gp, X, y)[0], rel=1e-12)
+
+
+def test_a_search_of_few_steps_ends_early_and_is_no_worse_than_its_start():
+    X = inputs(30)
+    y = draw(GP(4.0 * SE(0.3), 0.1), X)
+    gp = GP(1.0 * SE([1.0, 1.0]), 0.5)
+    short, full = fit(gp, X, y, starts=1, iterations=3), fit(gp, X, y, starts=1)
+    assert log_likelihood(gp, X, y)[0] < short.log_likelihood < full.log_likelihood
+    assert short.evaluations < full.evaluations and full.converged and not short.converged
+
+
 def test_gradient_knows_the_floor_of_the_noise():
     # Equal inputs with different outputs: K = v (1 1ᵀ + floor I), so all that the likelihood sees is v times the floor
     X, y = np.zeros((2, 1)), np.array([0.0, 1e-3])
@@ -619,7 +642,7 @@ GOOD = {"X": [[0.1], [0.4], [0.9]], "y": [0.0, 1.0, 0.5]}
         ({"gp": GP(SE(1.0), 0.1, LinearMean([1.0, 2.0]))}, ValueError, "expected points with 2 columns for this mean"),
         ({"noise": [0.1, 0.2]}, ValueError, "expected noise, one standard deviation per observation, with 3 coord"),
         ({"noise": [0.1, 0.0, 0.2]}, ValueError, "expected noise above 0, got 0.0"),
-        ({"noise": [0.1, math.nan, 0.2]}, ValueError, "expected a finite noise"),
+        ({"noise": [0.1, math.inf, 0.2]}, ValueError, "expected a finite noise"),
         ({"fixed": ["length"]}, ValueError, r"expected names among .*'lengthscale'.* in fixed, got \['length'\]"),
         ({"fixed": "nois"}, ValueError, r"in fixed, got \['nois'\]"),
         ({"bounds": {"log_noise": (0.1, 1)}}, ValueError, r"in bounds, got \['log_noise'\]"),
@@ -644,6 +667,7 @@ def test_bad_input_says_what_was_expected_and_what_came(function, change, error,
     [
         (lambda gp, X, y: fit(gp, X, y, starts=0), "expected starts as a whole number of at least 1, got 0"),
         (lambda gp, X, y: fit(gp, X, y, starts=2.0), "expected starts as a whole number of at least 1, got 2.0"),
+        (lambda gp, X, y: fit(gp, X, y, iterations=0), "expected iterations as a whole number of at least 1, got 0"),
         (lambda gp, X, y: sample(gp, X, y, 0), "expected n as a whole number of at least 1, got 0"),
         (lambda gp, X, y: sample(gp, X, y, thin=0), "expected thin as a whole number of at least 1, got 0"),
         (lambda gp, X, y: sample(gp, X, y, burn_in=-1), "expected burn_in as a whole number of at least 0, got -1"),

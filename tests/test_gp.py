@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
-import stableopt.gp
+import stableopt._factors
 from stableopt import GP, SE, Grid, Linear, Matern, Points
 from stableopt._arrays import cartesian
-from stableopt.gp import NOISE_FLOOR, LinearMean, _ProductFactor, _RowFactor, _Rows
+from stableopt._factors import ProductFactor, RowFactor, Rows
+from stableopt.gp import NOISE_FLOOR, LinearMean
 
 # In two columns: ours, and the same kernel of scikit-learn.
 KERNELS = {
@@ -103,9 +104,9 @@ def test_product_form_and_stored_rows_agree(kernel, told, noise):
     blocks, gp = BLOCKS["grid"], GP(kernel, noise * 2, 0.5)
     product = after(gp.track(blocks), told)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_ProductFactor, "of", lambda *args: None)
+        patch.setattr(ProductFactor, "of", lambda *args: None)
         stored = after(gp.track(blocks), told)
-    assert isinstance(product._factor, _ProductFactor) and isinstance(stored._factor, _RowFactor)
+    assert isinstance(product._factor, ProductFactor) and isinstance(stored._factor, RowFactor)
     np.testing.assert_allclose(product.mean, stored.mean, atol=1e-7)
     np.testing.assert_allclose(product.std, stored.std, atol=1e-7)
     assert product.information_gain == pytest.approx(stored.information_gain, abs=1e-7)
@@ -114,14 +115,14 @@ def test_product_form_and_stored_rows_agree(kernel, told, noise):
 @pytest.mark.parametrize(
     ("kernel", "blocks", "noise", "path"),
     [
-        (SE(0.3), BLOCKS["grid"], 0.1, _ProductFactor),
-        (SE(0.3), BLOCKS["points × parameters"], 0.1, _ProductFactor),
-        (SE(0.3), BLOCKS["points"], 0.1, _RowFactor),
-        (Matern(2.5, 0.3), BLOCKS["grid"], 0.1, _RowFactor),
-        (SE(0.3) + Linear(np.eye(2).tolist()), BLOCKS["grid"], 0.1, _RowFactor),
-        (SE(0.3), BLOCKS["grid"], 1e-5, _RowFactor),  # too little noise for the digits of the product form
-        (1e6 * SE(0.3), BLOCKS["grid"], 1e-2, _RowFactor),
-        (SE(0.3), BLOCKS["grid with one row"], 0.1, _RowFactor),
+        (SE(0.3), BLOCKS["grid"], 0.1, ProductFactor),
+        (SE(0.3), BLOCKS["points × parameters"], 0.1, ProductFactor),
+        (SE(0.3), BLOCKS["points"], 0.1, RowFactor),
+        (Matern(2.5, 0.3), BLOCKS["grid"], 0.1, RowFactor),
+        (SE(0.3) + Linear(np.eye(2).tolist()), BLOCKS["grid"], 0.1, RowFactor),
+        (SE(0.3), BLOCKS["grid"], 1e-5, RowFactor),  # too little noise for the digits of the product form
+        (1e6 * SE(0.3), BLOCKS["grid"], 1e-2, RowFactor),
+        (SE(0.3), BLOCKS["grid with one row"], 0.1, RowFactor),
     ],
 )
 def test_product_form_is_chosen_where_it_pays_and_keeps_its_digits(kernel, blocks, noise, path):
@@ -307,13 +308,13 @@ def test_eight_hundred_values_where_rounding_would_make_variances_negative():
 
 def short_blocks(patch, height):
     """Blocks of so few rows that small tests cross their boundaries."""
-    original = _Rows.__init__
+    original = Rows.__init__
 
     def init(self, *args, **kwargs):
         original(self, *args, **kwargs)
         self.height = height
 
-    patch.setattr(_Rows, "__init__", init)
+    patch.setattr(Rows, "__init__", init)
 
 
 TREES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 24), st.integers(-3, 3).map(float)), max_size=40)
@@ -367,7 +368,7 @@ def test_an_update_that_fails_spoils_nothing(monkeypatch):
     gp, told = GP(Matern(2.5, 0.3), 0.1), [(3, 1.0), (5, -1.0)]
     posterior = after(gp.track(BLOCKS["points"]), told)
     with monkeypatch.context() as patch:
-        patch.setattr(stableopt.gp.blas, "dgemv", lambda *args, **kwargs: 1 / 0)
+        patch.setattr(stableopt._factors.blas, "dgemv", lambda *args, **kwargs: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             posterior.update(7, 2.0)
     expected = after(gp.track(BLOCKS["points"]), [*told, (9, 3.0), (7, 2.0)])
@@ -429,7 +430,7 @@ def test_a_copied_posterior_goes_on_identically(way, kernel, monkeypatch):
     older = original.update(1, 1.0)  # its row must not end up in the copy's next block
     duplicate = way(original)
     for posterior in (original, older, duplicate):
-        assert isinstance(posterior._factor, _ProductFactor if kernel == SE(0.3) else _RowFactor)
+        assert isinstance(posterior._factor, ProductFactor if kernel == SE(0.3) else RowFactor)
     mine, other = after(original, told), after(duplicate, told)
     for name in ("mean", "variance", "information_gain", "observed", "std"):
         assert np.array_equal(getattr(mine, name), getattr(other, name)), name
@@ -447,6 +448,160 @@ def test_a_pickled_posterior_of_any_points_goes_on_identically():
     Z = np.linspace(0, 1, 9)[:, None]
     mine, other = (p.update([0.3], 1.0)(Z) for p in (posterior, pickle.loads(pickle.dumps(posterior))))
     assert np.array_equal(mine, other)
+
+
+# -------------------------------------------------------------------------------------------- bounds with gradients
+
+SMOOTH = {
+    "SE": SE([0.3, 0.8]),
+    "Matern 5/2, scaled": 2.5 * Matern(2.5, [0.4, 0.6]),
+    "Matern 3/2": Matern(1.5, 0.5),
+    "SE + linear": SE(0.5) + 2.0 * Linear([[1.0, 0.2], [0.2, 1.0]]),
+    "Matern × SE": 1.5 * (Matern(2.5, 0.4).on([0]) * SE(0.6).on([1])),
+    "one column": Matern(2.5, 0.4).on([1]),
+}
+
+
+def some_posterior(kernel, noise=0.1, mean=0.5, t=12, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (t, 2))
+    return GP(kernel, noise, mean).condition(X, np.sin(3 * X).sum(axis=1) + noise * rng.normal(size=t))
+
+
+def differences(function, Z, step=1e-5):
+    moves = step * np.eye(Z.shape[1])
+    return np.column_stack([(function(Z + move) - function(Z - move)) / (2 * step) for move in moves])
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@pytest.mark.parametrize("c", [2.0, 0.0, -1.5])
+@pytest.mark.parametrize("mean", [0.5, LinearMean([1.0, -2.0])], ids=["constant", "linear"])
+def test_a_bound_is_mean_plus_c_std_and_its_gradient_that_of_finite_differences(name, c, mean):
+    posterior, Z = some_posterior(SMOOTH[name], mean=mean), np.random.default_rng(1).uniform(-1, 1, (40, 2))
+    bound = posterior.bound(c)
+    expected_mean, variance = posterior(Z)
+    np.testing.assert_allclose(bound(Z), expected_mean + c * np.sqrt(variance), rtol=1e-13)
+    values, gradient = bound.with_gradient(Z)
+    np.testing.assert_allclose(values, bound(Z), rtol=1e-12)
+    np.testing.assert_allclose(gradient, differences(bound, Z), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_a_bound_is_scikit_learns(name):
+    kernel, reference = KERNELS[name]
+    posterior, Z = some_posterior(kernel, mean=0.0), np.random.default_rng(1).uniform(-1, 1, (30, 2))
+    regressor = GaussianProcessRegressor(reference, alpha=0.01, optimizer=None).fit(posterior.X, posterior.y)
+    mean, std = regressor.predict(Z, return_std=True)
+    for c in (2.0, -2.0):
+        np.testing.assert_allclose(posterior.bound(c)(Z), mean + c * std, atol=1e-9)
+        np.testing.assert_allclose(posterior.bound(c).with_gradient(Z)[0], mean + c * std, atol=1e-9)
+
+
+def test_a_large_batch_is_worked_on_in_parts_that_change_nothing(monkeypatch):
+    posterior, Z = some_posterior(SMOOTH["SE"], t=30), np.random.default_rng(1).uniform(-1, 1, (400, 2))
+    whole = posterior.bound(2.0).with_gradient(Z), posterior(Z)
+    monkeypatch.setattr(stableopt._factors, "_CHUNK", 200)
+    parts = posterior.bound(2.0).with_gradient(Z), posterior(Z)
+    for mine, other in zip(itertools.chain(*whole), itertools.chain(*parts), strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("noise", [1e-2, 1e-6, 1e-12])
+@pytest.mark.parametrize("repeats", [1, 20])
+def test_gradients_are_finite_where_nothing_is_uncertain(noise, repeats):
+    X = np.repeat(np.linspace(-1, 1, 7)[:, None], repeats, axis=0)
+    posterior = GP(SE(0.5), noise).condition(X, np.sin(3 * X[:, 0]))
+    for kernel in (SE(0.5), Matern(2.5, 0.5), Linear([[1.0]])):
+        bound = GP(kernel, noise).condition(X, 0.5 * X[:, 0]).bound(2.0)
+        values, gradient = bound.with_gradient(np.vstack([X, [[0.0]]]))
+        assert np.all(np.isfinite(values)) and np.all(np.isfinite(gradient))
+        assert np.abs(gradient).max() < 10
+    assert np.abs(posterior.bound(0.0).with_gradient(X)[1][:, 0] - 3 * np.cos(3 * X[:, 0])).max() < 1
+
+
+def test_a_bound_before_any_observation_is_that_of_the_prior():
+    bound = GP(4.0 * SE(0.5), 0.1, 1.0).condition(np.zeros((0, 2)), []).bound(2.0)
+    values, gradient = bound.with_gradient(np.ones((3, 2)))
+    assert values.tolist() == bound(np.ones((3, 2))).tolist() == [5.0] * 3 and not gradient.any()
+
+
+# -------------------------------------------------------------------------------- noise per observation, many at once
+
+
+@given(cases(), st.data())
+@settings(max_examples=60)
+def test_noise_of_each_observation_is_its_own_in_every_way_to_a_posterior(case, draws):
+    (kernel, reference), blocks, _, told = case
+    noise = np.array(draws.draw(st.lists(st.sampled_from([1.0, 0.1, 0.03]), min_size=len(told), max_size=len(told))))
+    gp, points = GP(kernel, 0.5), cartesian(blocks)
+    X, y = data(points, told)
+    regressor = GaussianProcessRegressor(reference, alpha=noise**2, optimizer=None).fit(X, y)
+    mean, covariance = regressor.predict(points, return_cov=True)
+    batch = gp.condition(X, y, noise)
+    one_by_one, tracked = gp.condition(X[:1], y[:1], noise[:1]), gp.track(blocks)
+    for (index, value), sigma in zip(told, noise.tolist(), strict=True):
+        tracked = tracked.update(index, value, sigma)
+    for x, value, sigma in zip(X[1:], y[1:], noise[1:], strict=True):
+        one_by_one = one_by_one.update(x, value, sigma)
+    started = gp.track(blocks, [index for index, _ in told], y, noise)
+    gain = 0.5 * np.linalg.slogdet(np.eye(len(X)) + kernel(X, X) / noise[:, None] ** 2)[1]
+    for found in (
+        batch(points),
+        one_by_one(points),
+        (tracked.mean, tracked.variance),
+        (started.mean, started.variance),
+    ):
+        np.testing.assert_allclose(found[0], mean, atol=1e-8)
+        np.testing.assert_allclose(found[1], np.diag(covariance), atol=1e-8)
+    for posterior in (batch, one_by_one, tracked, started):
+        assert posterior.information_gain == pytest.approx(gain, rel=1e-8, abs=1e-9)
+
+
+@given(cases(kernels=OURS), st.sampled_from([1, 3, 7]), st.integers(0, 15))
+def test_a_start_with_many_observations_goes_on_as_if_told_one_by_one(case, height, first):
+    kernel, blocks, noise, told = case
+    gp, now, later = GP(kernel, noise, 0.5), told[:first], told[first:]
+    with pytest.MonkeyPatch.context() as patch:
+        short_blocks(patch, height)
+        slow = after(gp.track(blocks), now)
+        quick = gp.track(blocks, [index for index, _ in now], [y for _, y in now])
+        for mine, other in ((quick, slow), (after(quick, later), after(slow, later)), (quick, slow)):
+            assert type(mine._factor) is type(other._factor) and mine.observed == other.observed
+            np.testing.assert_allclose(mine.mean, other.mean, atol=1e-8)
+            np.testing.assert_allclose(mine.variance, other.variance, atol=1e-9)
+            assert mine.information_gain == pytest.approx(other.information_gain, rel=1e-9, abs=1e-9)
+
+
+def test_an_observation_with_all_but_no_noise_leaves_the_product_form_and_keeps_its_digits():
+    gp, blocks = GP(SE(0.3), 0.1), BLOCKS["grid"]
+    told = [(3, 1.0), (5, -1.0), (8, 2.0)]
+    tracked = after(gp.track(blocks), told).update(4, 0.5, 1e-6).update(9, 1.0)
+    X, y = data(tracked.points, [*told, (4, 0.5), (9, 1.0)])
+    mean, variance = gp.condition(X, y, [0.1, 0.1, 0.1, 1e-6, 0.1])(tracked.points)
+    assert isinstance(after(gp.track(blocks), told)._factor, ProductFactor)
+    assert isinstance(tracked._factor, RowFactor)
+    np.testing.assert_allclose(tracked.mean, mean, atol=1e-9)
+    np.testing.assert_allclose(tracked.variance, variance, atol=1e-12)
+    assert tracked.mean[4] == pytest.approx(0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda gp, p: gp.condition([[0.1], [0.2]], [1, 2], [0.1]), r"one standard deviation or 2 of them, got shape"),
+        (lambda gp, p: gp.condition([[0.1], [0.2]], [1, 2], [0.1, 0.0]), "above 0, got"),
+        (lambda gp, p: gp.condition([[0.1]], [1], math.nan), "above 0, got nan"),
+        (lambda gp, p: p.update(0, 1.0, -0.1), "expected noise standard deviations above 0, got -0.1"),
+        (lambda gp, p: p.update(0, 1.0, [0.1]), "got shape"),
+        (lambda gp, p: gp.condition([[0.1]], [1]).update([0.2], 1.0, "big"), "expected noise as numbers, got 'big'"),
+        (lambda gp, p: gp.track([p.points], [0, 1], [1.0]), "expected 2 finite values y, one per observed candidate"),
+        (lambda gp, p: gp.track([p.points], [0], [math.inf]), "expected 1 finite values y"),
+    ],
+)
+def test_bad_noise_and_values_are_refused(call, message):
+    gp = GP(SE(0.3), 0.1)
+    with pytest.raises(ValueError, match=message):
+        call(gp, gp.track([np.array([[0.1], [0.2], [0.7]])]))
 
 
 # ------------------------------------------------------------------------------------------------------ small promises

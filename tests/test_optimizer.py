@@ -34,6 +34,7 @@ from stableopt import (
     Rectangle,
 )
 from stableopt.rules import BestIntersected, BestSoFar, LargestUcb, OptimisticPessimistic, ReportingRule
+from stableopt.state import Observation
 
 FUNCTIONS = {"asymmetric": asymmetric}
 
@@ -246,18 +247,21 @@ def test_what_the_optimiser_or_its_copy_hands_out_is_read_only(where, way):
             value.t = 7
 
 
+THROWN = [Observation(0, 1, 5.0), Observation(1, 2, -5.0)]
+
+
 @pytest.mark.parametrize("where", ["ball on a grid", "ball on points", "parameters", "groups"])
 @pytest.mark.parametrize("kernel", [SE(0.4), Matern(2.5, 0.4)], ids=["SE", "Matern"])
 def test_an_old_state_stays_what_it_was(where, kernel):
     optimizer = go_on(start(where, kernel=kernel), 3)
     old = optimizer.state
     before = np.array([old.posterior.mean, old.posterior.variance, old.lcb, old.ucb])
-    fantasy = old.after(0, 1, 5.0).after(1, 2, -5.0)  # a throw-away state with pending values
+    fantasy = old.after(THROWN[:1]).after(THROWN[1:])  # a throw-away state
     reference = go_on(start(where, kernel=kernel), 3)
     go_on(optimizer, 3), go_on(reference, 3)
     assert same(optimizer, reference)
     assert np.array_equal(before, [old.posterior.mean, old.posterior.variance, old.lcb, old.ucb])
-    again = go_on(start(where, kernel=kernel), 3).state.after(0, 1, 5.0).after(1, 2, -5.0)
+    again = go_on(start(where, kernel=kernel), 3).state.after(THROWN)
     assert np.array_equal(fantasy.posterior.mean, again.posterior.mean)
     assert old.t == 3 and fantasy.t == 5
 
@@ -393,7 +397,7 @@ def test_the_bounds_of_a_report_are_consistent(where, name, seed, beta):
     rng, sets = np.random.default_rng(seed), adversary(domain, uncertainty)
     for t in range(1, 6):
         query = optimizer.ask()
-        assert query.lower <= query.optimum_upper and query.exact
+        assert query.lower <= optimizer.state.optimistic.value and optimizer.state.optimistic.exact
         optimizer.tell(query, float(rng.normal()))
         report = optimizer.report()
         assert report.lower <= report.upper <= report.optimum_upper
@@ -430,7 +434,7 @@ def misses(beta, rules, runs):
                 for _ in range(8):
                     query = optimizer.ask()
                     count += not query.lower <= truth[query.decision_index]
-                    count += not truth.max() <= query.optimum_upper
+                    count += not truth.max() <= optimizer.state.optimistic.value
                     optimizer.tell(query, float(f[query.point_index] + 0.1 * rng.normal()))
                     report = optimizer.report()
                     count += not report.lower <= truth[report.decision_index] <= report.upper
@@ -527,7 +531,7 @@ def test_queries_and_rounds_carry_what_a_user_needs():
     query = optimizer.ask()
     assert isinstance(query, Query)
     assert (query.t, query.decision.tolist(), query.point.tolist()) == (1, [0.0], [0.0, 5.0, 6.0])
-    assert (query.lower, query.optimum_upper) == (-2.0, 2.0)
+    assert (query.lower, optimizer.state.optimistic.value) == (-2.0, 2.0)
     optimizer.tell(query, 3)
     assert content(optimizer.rounds[0]) == {
         "t": 1,
@@ -538,6 +542,7 @@ def test_queries_and_rounds_carry_what_a_user_needs():
         "asked": True,
         "decision_index": 0,
         "point_index": 0,
+        "noise": None,
     }
     assert isinstance(optimizer.rounds[0].y, float)
 

@@ -16,14 +16,14 @@ from stableopt import plots
 from stableopt._arrays import Array
 from stableopt.optimizer import Optimizer, Query, Report
 from stableopt.problems import Problem
-from stableopt.state import State
+from stableopt.state import FiniteState
 
 
 @dataclass(frozen=True)
 class Step:
     """One round as it was played: what was known, asked, and reported afterwards."""
 
-    before: State
+    before: FiniteState
     query: Query
     report: Report
     regret: float

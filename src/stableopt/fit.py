@@ -37,7 +37,7 @@ from scipy.linalg import lapack
 from stableopt._arrays import Array, is_number, numbers, vector
 from stableopt._value import Value
 from stableopt.gp import GP, NOISE_FLOOR, LinearMean
-from stableopt.kernels import Kernel, OnColumns, Product, Scaled
+from stableopt.kernels import Kernel, OnColumns, Product, Pull, Scaled
 
 # What v can be, and its default (lower, start, upper) in units of: a column's span; s²; nothing, as odds; s.
 _KINDS = {
@@ -123,7 +123,7 @@ def default_priors(p: int) -> dict[str, Prior]:
     """
     return {
         "lengthscale": LogNormal(math.exp(math.sqrt(2)) * math.sqrt(p), math.sqrt(3)),
-        "variance": LogNormal(1.0, 1.0),
+        "variance": LogNormal(1.0, 2.0),
         "correlation": LogNormal(1.0, 1.5),
         "noise": LogNormal(0.05, 1.0),
     }
@@ -153,8 +153,8 @@ def param_names(gp: GP) -> tuple[str, ...]:
 def log_likelihood(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> tuple[float, Array]:
     """Log marginal likelihood of the data, and its gradient by the kernel's params, log noise and a constant mean.
 
-    ``noise`` has one standard deviation per observation, instead of the GP's. Where K cannot be factorised in floating
-    point, the value is -inf and the gradient 0.
+    ``noise`` has one standard deviation per observation, instead of the GP's (which NaN stands for). Where K cannot be
+    factorised in floating point, the value is -inf and the gradient 0.
     """
     return _evidence(gp, *_data(gp, X, y, noise))[:2]
 
@@ -169,18 +169,21 @@ def fit(
     bounds: Mapping[str, tuple[float, float]] | None = None,
     noise: ArrayLike | None = None,
     starts: int = 5,
-    seed: int = 0,
+    iterations: int = 200,
+    seed: int | Sequence[int] = 0,
 ) -> Fit:
     """The GP whose hyperparameters make the data most likely, times the priors where there are any.
 
     The searches start at the values of ``gp`` (so pass the last fit; ``starts=1`` is a quick refit), at the modes of
     the priors or what the spread of the data suggests, and at random around those.
-    ``noise`` has a known standard deviation per observation; the noise of ``gp`` then stays as it is.
+    ``noise`` has a known standard deviation per observation; where it is NaN, the observation has that of the GP, which
+    is learned from such observations, and else stays as it is. ``iterations`` bounds the steps of each search.
     Without priors, a handful of observations drives hyperparameters to their bounds: see `default_priors`.
     """
     _check_count("starts", starts, 1)
+    _check_count("iterations", iterations, 1)
     target = _target(gp, _data(gp, X, y, noise), priors or {}, fixed, bounds or {})
-    best, *others = tries = [_climb(target, u) for u in target.starts(starts, np.random.default_rng(seed))]
+    best, *others = tries = [_climb(target, u, iterations) for u in target.starts(starts, np.random.default_rng(seed))]
     for found in others:
         if found.objective > best.objective + 1e-6:  # what was known stays, where all are equal
             best = found
@@ -199,7 +202,7 @@ def sample(
     fixed: Iterable[str] = (),
     bounds: Mapping[str, tuple[float, float]] | None = None,
     noise: ArrayLike | None = None,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
 ) -> list[GP]:
     """n GPs whose hyperparameters are drawn from their posterior given the data, by slice sampling.
 
@@ -224,9 +227,10 @@ def _evidence(
 ) -> tuple[float, Array, float]:
     """Log likelihood, its gradient by u if wanted, and m: the best one between two bounds, or else that of the GP."""
     t, m = len(y), min(max(float(y.mean()), mean[0]), mean[1]) if mean else 0.0
-    own = np.full(t, gp.noise**2) if noise is None else noise**2
+    shared = np.ones(t, dtype=bool) if noise is None else np.isnan(noise)  # what has the noise of the GP
+    own = np.where(shared, gp.noise, 0.0 if noise is None else noise) ** 2
     variance = np.maximum(np.maximum(own, NOISE_FLOOR**2 * gp.kernel.diag(X)), sys.float_info.min)  # as in gp.py
-    K = gp.kernel(X, X)
+    K, pull = gp.kernel.with_pullback(X, X) if slopes else (gp.kernel(X, X), None)
     K.flat[:: t + 1] += variance
     L, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)  # the transpose is in LAPACK's order: no copy
     residual = y - (m if mean else gp.prior_mean(X))
@@ -238,11 +242,13 @@ def _evidence(
     value = float(-0.5 * residual @ alpha - np.log(L.diagonal()).sum() - 0.5 * t * math.log(2 * math.pi))
     if failed or not math.isfinite(value):
         return -math.inf, np.zeros(len(gp.kernel.params) + 2), m
-    return value, _slopes(gp.kernel, X, L, alpha, own * (noise is None), variance > own) if slopes else np.empty(0), m
+    if pull is None:
+        return value, np.empty(0), m
+    return value, _slopes(gp.kernel, pull, X, L, alpha, own * shared, variance > own), m
 
 
 def _slopes(
-    kernel: Kernel, X: Array, L: Array, alpha: Array, noise_variance: Array, floored: NDArray[np.bool_]
+    kernel: Kernel, pull: Pull, X: Array, L: Array, alpha: Array, noise_variance: Array, floored: NDArray[np.bool_]
 ) -> Array:
     """The gradient of the log likelihood by u, with the noise a fraction of the prior variance where it is floored."""
     t = len(X)
@@ -250,7 +256,7 @@ def _slopes(
     W = -inverse.T  # K is symmetric: twice ½K⁻¹ in one triangle stands for both
     W.flat[:: t + 1] *= 0.5
     W += np.multiply.outer(0.5 * alpha, alpha)
-    by_kernel, by_noise = kernel.pullback_params(X, X, W), W.diagonal()
+    by_kernel, by_noise = pull(W, "params"), W.diagonal()
     if floored.any():
         by_kernel = by_kernel + kernel.diag_pullback_params(X, np.where(floored, NOISE_FLOOR**2 * by_noise, 0.0))
     return np.array([*by_kernel, 2 * np.where(floored, 0.0, noise_variance) @ by_noise, alpha.sum()])
@@ -308,7 +314,7 @@ class _Target:
         return density, gradient, likelihood, m
 
 
-def _climb(target: _Target, start: Array) -> Fit:
+def _climb(target: _Target, start: Array, iterations: int) -> Fit:
     """The best hyperparameters uphill of a start."""
     from scipy.optimize import minimize
 
@@ -327,7 +333,7 @@ def _climb(target: _Target, start: Array) -> Fit:
 
     if searched.any() and math.isfinite(first):
         box = list(zip(target.lower[searched], target.upper[searched], strict=True))
-        options: Any = {"maxiter": 200, "maxls": 10, "ftol": 1e-5 / unit, "gtol": 1e-4 / unit}
+        options: Any = {"maxiter": iterations, "maxls": 10, "ftol": 1e-5 / unit, "gtol": 1e-4 / unit}
         found = minimize(loss, start[searched], jac=True, method="L-BFGS-B", bounds=box, options=options)
         u[searched], evaluations, converged = found.x, found.nfev + 2, found.status != 1
     objective, _, likelihood, u[-1] = target(u)
@@ -386,7 +392,7 @@ def _target(
             raise TypeError(
                 f"expected priors such as LogNormal(0.5, 1.0), none of the mean, got {prior!r} for {name!r}"
             )
-    held |= {"noise": True} if noise is not None else {}
+    held |= {"noise": True} if noise is not None and not np.isnan(noise).any() else {}
     held |= {"mean": True} if isinstance(gp.mean, LinearMean) else {}
     free, chosen = [not _lookup(held, name) for name in names], [_lookup(priors, name) for name in names]
     s = _unit(gp, X, y, free[-1])
@@ -466,6 +472,11 @@ def _lookup(given: Mapping[str, Any], name: str) -> Any:
     return next((given[key] for key in _keys(name) if key in given), None)
 
 
+def is_named(name: str, keys: Iterable[str]) -> bool:
+    """Whether a hyperparameter is meant by one of the keys."""
+    return not set(keys).isdisjoint(_keys(name))
+
+
 def _check_names(names: Sequence[str], **given: Iterable[str]) -> None:
     known = {key for name in names for key in _keys(name)} | set(_KINDS)
     for what, keys in given.items():
@@ -504,9 +515,13 @@ def _data(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None) -> tuple[
     values = vector(y, len(points), "y")
     gp.kernel(points[:1], points[:1])  # refuses a wrong number of columns, as the mean does
     gp.prior_mean(points[:1])
-    deviations = None if noise is None else vector(noise, len(points), "noise, one standard deviation per observation,")
-    if deviations is not None and deviations.min() <= 0:
+    if noise is None:
+        return points, values, None
+    deviations = numbers(noise, "noise")
+    known = ~np.isnan(deviations)
+    vector(np.where(known, deviations, 1.0), len(points), "noise, one standard deviation per observation,")
+    if deviations.min(where=known, initial=math.inf) <= 0:
         raise ValueError(
-            f"expected noise above 0, got {deviations.min()}: use a tiny standard deviation if there is none"
+            f"expected noise above 0, got {deviations[known].min()}: use a tiny standard deviation if there is none"
         )
     return points, values, deviations

@@ -6,8 +6,8 @@ uses, since a new observation changes mean and variance on all n candidates in O
 Notation (the paper's Section 2)
     x_1..x_t, y_1..y_t   observed points and noisy values
     K, k_t(x)            kernel matrix of the observed points (t, t); their kernel values with x (t,)
-    σ                    standard deviation of the noise (`noise`): not its variance
-    L                    Cholesky factor: K + σ²I = L Lᵀ
+    σ                    standard deviation of the noise (`noise`): not its variance; σ_i where observations differ
+    L                    Cholesky factor: K + σ²I = L Lᵀ, or K + diag(σ_i²)
     V                    L⁻¹ [k_t(z_1) … k_t(z_n)], one row per observation, one column per candidate (t, n)
     mean, variance       μ_t = m + Vᵀ L⁻¹(y − m) and σ_t² = k(z, z) − Σ_i V_i², both (n,)
     s                    predictive standard deviation of an observation: s² = σ_{t−1}²(x_t) + σ²
@@ -18,26 +18,33 @@ recursion, so nothing is ever factorised again: μ += v (y − μ_j)/s, σ² −
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import blas, cholesky, solve_triangular
+from scipy.linalg import lapack
 
 from stableopt._arrays import Array, ReadOnly, cartesian, frozen, is_number, numbers, vector
+from stableopt._factors import (
+    PRODUCT_NOISE,
+    Factor,
+    ProductFactor,
+    RowFactor,
+    chunks,
+    extended,
+    whiten_columns,
+    whitened,
+)
 from stableopt._value import Value
 from stableopt.kernels import Kernel, Linear
 
 # A noise below this fraction of the prior's standard deviation is raised to it: repeated points stay harmless.
 NOISE_FLOOR = 1e-6
-# With less noise than this fraction, the product form would lose too many digits (see `_ProductFactor`).
-_PRODUCT_NOISE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,33 +99,99 @@ class GP(Value):
         """The mean m at the rows of X."""
         return self.mean(X) if isinstance(self.mean, LinearMean) else np.full(len(X), float(self.mean))
 
-    def noise_variance(self, prior_variance: Array) -> Array:
-        """σ² of observations at points with this prior variance, after the floor."""
-        return np.maximum(max(self.noise**2, sys.float_info.min), NOISE_FLOOR**2 * prior_variance)
+    def noise_variance(self, prior_variance: Array, noise: ArrayLike | None = None) -> Array:
+        """σ² of observations at points with this prior variance, after the floor; ``noise`` replaces the GP's own σ."""
+        own = self.noise if noise is None else np.where(np.isnan(noise), self.noise, noise)
+        return np.maximum(np.maximum(np.square(own), sys.float_info.min), NOISE_FLOOR**2 * prior_variance)
 
-    def condition(self, X: ArrayLike, y: ArrayLike) -> Posterior:
-        """The posterior after the values y at the rows of X, by one factorisation."""
+    def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior:
+        """The posterior after the values y at the rows of X, by one factorisation.
+
+        ``noise`` has a standard deviation per observation, or one for all, instead of the GP's (which NaN stands for).
+        """
         points, values = np.atleast_2d(np.array(X, dtype=float)), np.atleast_1d(np.array(y, dtype=float))
         if points.ndim != 2 or values.shape != (len(points),):
             raise ValueError(f"expected X (t, p) and y (t,), got {points.shape} and {values.shape}")
         if not (np.all(np.isfinite(points)) and np.all(np.isfinite(values))):
             raise ValueError("expected finite points and values, got NaN or infinity: leave failed evaluations out")
-        noise = self.noise_variance(self.kernel.diag(points))
-        factor = cholesky(self.kernel(points, points) + np.diag(noise), lower=True)
-        whitened = solve_triangular(factor, values - self.prior_mean(points), lower=True)
-        return Posterior(self, frozen(points), frozen(values), frozen(factor), frozen(whitened))
+        L, variance = self._factorised(points, noise)
+        white = whitened(L, values - self.prior_mean(points))
+        return Posterior(self, frozen(points), frozen(values), frozen(variance), frozen(L), frozen(white))
 
-    def track(self, blocks: Sequence[Array]) -> TrackedPosterior:
-        """The prior on candidates, ready to be updated: every combination of rows of the blocks, the last fastest.
+    def track(
+        self, blocks: Sequence[Array], observed: Sequence[int] = (), y: ArrayLike = (), noise: ArrayLike | None = None
+    ) -> TrackedPosterior:
+        """The posterior on candidates, ready to be updated: every combination of rows of the blocks, the last fastest.
 
         One block is a list of points; one block per axis is a grid; a further block holds unknown parameters.
+        Values y of candidates that were observed before enter by one factorisation, as if told one after the other.
         """
         blocks = [frozen(block.copy()) if block.flags.writeable else block for block in blocks]
         points = frozen(cartesian(blocks))
-        prior_variance = self.kernel.diag(points)
-        factor = _ProductFactor.of(self, blocks, prior_variance) or _RowFactor.of(self, points)
-        prior = frozen(prior_variance)
-        return TrackedPosterior(self, points, prior, frozen(self.prior_mean(points)), prior, factor)
+        prior_variance = frozen(self.kernel.diag(points))
+        lowest = min(
+            self.noise, math.inf if noise is None else float(np.fmin.reduce(np.atleast_1d(noise), initial=math.inf))
+        )
+        factor: Factor | None = None
+        if lowest >= PRODUCT_NOISE * math.sqrt(prior_variance.max()):
+            factor = ProductFactor.of(self.kernel, blocks)
+        factor = factor or RowFactor.of(self.kernel, points)
+        prior = TrackedPosterior(self, points, prior_variance, frozen(self.prior_mean(points)), prior_variance, factor)
+        return prior._started([int(i) for i in observed], np.array(y, dtype=float), noise)
+
+    def _factorised(self, X: Array, noise: ArrayLike | None) -> tuple[Array, Array]:
+        """L of observations at the rows of X, and the variances of their noise."""
+        if noise is not None:
+            _check_noise(noise, len(X))
+        prior = self.kernel.diag(X)
+        for floor in (0.0, 1e-11, 1e-10, 1e-9, 1e-8):  # thousands of equal points may need more than NOISE_FLOOR²
+            K, variance = self.kernel(X, X), np.maximum(self.noise_variance(prior, noise), floor * prior)
+            K.flat[:: len(X) + 1] += variance
+            L, failed = lapack.dpotrf(K.T, lower=1, clean=1, overwrite_a=1)  # K.T: in LAPACK's order, no copy
+            if not failed:
+                return L, variance
+        raise np.linalg.LinAlgError(f"the kernel matrix of {len(X)} points is not positive definite: {self.kernel}")
+
+
+class Moments(Protocol):
+    """Something that has a mean and a variance at every point, with gradients: a posterior, or a mixture of them."""
+
+    def __call__(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Mean and variance of f at the rows of X, (n,) each."""
+
+    def with_pullback(self, Z: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+        """Mean, variance, and a function of weights (a, b) (n,) each: row i is a_i ∇mean + b_i ∇variance at z_i."""
+
+    @property
+    def t(self) -> int:
+        """Number of observations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bound:
+    """The function mean + c·std of points: ucb with c = beta^{1/2}, lcb with c = -beta^{1/2}, the mean with c = 0."""
+
+    moments: Moments
+    c: float
+
+    def __call__(self, Z: ArrayLike) -> Array:
+        """The bound at the rows of Z, (n,)."""
+        mean, variance = self.moments(Z)
+        return mean + self.c * np.sqrt(variance)
+
+    def with_gradient(self, Z: ArrayLike) -> tuple[Array, Array]:
+        """The bound at the rows of Z (n,), and its gradient there (n, p).
+
+        Where nothing is uncertain (the variance is 0 but for rounding), that of the mean.
+        """
+        points = np.atleast_2d(np.asarray(Z, dtype=float))
+        values, gradient = np.empty(len(points)), np.empty(points.shape)
+        for part in chunks(len(points), self.moments.t):
+            mean, variance, pull = self.moments.with_pullback(points[part])
+            std = np.sqrt(variance)
+            slope = np.divide(0.5 * self.c, std, out=np.zeros(len(std)), where=std > 0)
+            values[part], gradient[part] = mean + self.c * std, pull(np.ones(len(std)), slope)
+        return values, gradient
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,39 +201,88 @@ class Posterior(ReadOnly):
     gp: GP
     X: Array
     y: Array
+    noise_variance: Array
+    """σ_i² of each observation, after the floor (t,)."""
     factor: Array
     """L, lower triangular (t, t)."""
     whitened: Array
     """L⁻¹(y − m), (t,)."""
 
+    @property
+    def t(self) -> int:
+        """Number of observations."""
+        return len(self.y)
+
     def __call__(self, X: ArrayLike) -> tuple[Array, Array]:
         """Mean and variance of f at the rows of X."""
         points = np.atleast_2d(np.asarray(X, dtype=float))
-        V = solve_triangular(self.factor, self.gp.kernel(self.X, points), lower=True)
-        variance = self.gp.kernel.diag(points) - np.einsum("ij,ij->j", V, V)
-        return self.gp.prior_mean(points) + self.whitened @ V, np.maximum(variance, 0.0)
+        mean, variance = self.gp.prior_mean(points), self.gp.kernel.diag(points)
+        for part in chunks(len(points), self.t):
+            V = whiten_columns(self.factor, self.gp.kernel(points[part], self.X).T)
+            mean[part] += self.whitened @ V
+            variance[part] -= np.einsum("ij,ij->j", V, V)
+        return mean, np.maximum(variance, 0.0, out=variance)
 
-    def update(self, x: ArrayLike, y: float) -> Posterior:
+    def with_pullback(self, Z: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
+        """Mean, variance, and a function of weights (a, b) (n,) each: row i is a_i ∇mean + b_i ∇variance at z_i.
+
+        With A = L⁻ᵀV = K⁻¹k_t(z), dmean/dk_t = L⁻ᵀ whitened and dvariance/dk_t = −2A. Where the variance is 0 but for
+        rounding, it is 0 and so is its gradient.
+        """
+        kernel = self.gp.kernel
+        values, pull_kernel = kernel.with_pullback(Z, self.X)
+        prior = kernel.diag(Z)
+        V = whiten_columns(self.factor, values.T)
+        variance = prior - np.einsum("ij,ij->j", V, V)
+        known = variance <= 4e-16 * prior
+        variance[known] = 0.0
+
+        def pull(a: Array, b: Array) -> Array:
+            b = np.where(known, 0.0, b)
+            weights = np.multiply.outer(a, self._alpha)
+            if b.any():
+                A = whiten_columns(self.factor, V.copy(order="F"), transposed=True).T
+                A *= (-2 * b)[:, None]
+                weights += A
+            gradient = pull_kernel(weights, "inputs")
+            gradient += kernel.diag_pullback_inputs(Z, b)
+            if isinstance(self.gp.mean, LinearMean):
+                gradient += np.multiply.outer(a, self.gp.mean.weights)
+            return gradient
+
+        return self.gp.prior_mean(Z) + self.whitened @ V, variance, pull
+
+    @cached_property
+    def _alpha(self) -> Array:
+        return whitened(self.factor, self.whitened, transposed=True)
+
+    def bound(self, c: float) -> Bound:
+        """The function mean + c·std, with its gradient."""
+        return Bound(self, float(c))
+
+    def update(self, x: ArrayLike, y: float, noise: float | None = None) -> Posterior:
         """The posterior with one more observation: a rank-one extension of L, no new factorisation."""
         point = vector(x, self.X.shape[1], "point")[None]
         _check_value(y)
-        row = solve_triangular(self.factor, self.gp.kernel(self.X, point)[:, 0], lower=True)
+        _check_noise(noise)
+        row = whitened(self.factor, self.gp.kernel(self.X, point)[:, 0])
         prior_variance = self.gp.kernel.diag(point)
-        s = math.sqrt(max(prior_variance[0] - row @ row, 0.0) + self.gp.noise_variance(prior_variance)[0])
+        variance = self.gp.noise_variance(prior_variance, noise)
+        s = math.sqrt(max(prior_variance[0] - row @ row, 0.0) + variance[0])
         z = (y - self.gp.prior_mean(point)[0] - row @ self.whitened) / s
         return Posterior(
             self.gp,
             frozen(np.vstack([self.X, point])),
             frozen(np.append(self.y, y)),
-            frozen(_extended(self.factor, row, s)),
+            frozen(np.append(self.noise_variance, variance)),
+            frozen(extended(self.factor, row, s)),
             frozen(np.append(self.whitened, z)),
         )
 
     @cached_property
     def information_gain(self) -> float:
-        """½ log det(I + σ⁻²K) of the observed points, free from the factor."""
-        noise = self.gp.noise_variance(self.gp.kernel.diag(self.X))
-        return float(np.sum(np.log(np.diag(self.factor))) - 0.5 * np.sum(np.log(noise)))
+        """½ log det(I + Σ⁻¹K) of the observed points, Σ = diag(σ_i²), free from the factor."""
+        return float(np.sum(np.log(np.diag(self.factor))) - 0.5 * np.sum(np.log(self.noise_variance)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,27 +295,61 @@ class TrackedPosterior(ReadOnly):
     prior_variance: Array
     mean: Array
     variance: Array
-    _factor: _Factor
+    _factor: Factor
     information_gain: float = 0.0
-    """½ log det(I + σ⁻²K) of the observations so far."""
+    """½ log det(I + Σ⁻¹K) of the observations so far, Σ = diag(σ_i²)."""
     observed: tuple[int, ...] = ()
     """Which candidates were observed, in order."""
 
-    def update(self, index: int, y: float) -> TrackedPosterior:
+    def update(self, index: int, y: float, noise: float | None = None) -> TrackedPosterior:
         """The posterior with one more observation, at the candidate with this index."""
         _check_value(y)
-        row = self._factor.row(index)
+        _check_noise(noise)
+        known = self._factor_for(noise)
+        row = known.row(index)
         prior = self.prior_variance[index]
-        noise = float(self.gp.noise_variance(prior))
-        s = math.sqrt(max(float(prior - row @ row), 0.0) + noise)
-        factor, v = self._factor.extended(index, row, s)
+        noise_variance = float(self.gp.noise_variance(prior, noise))
+        s = math.sqrt(max(float(prior - row @ row), 0.0) + noise_variance)
+        factor, v = known.extended(index, row, s)
         mean = v * ((y - self.mean[index]) / s)
         mean += self.mean
         variance = v * v
         np.subtract(self.variance, variance, out=variance)
         np.maximum(variance, 0.0, out=variance)
-        gain = self.information_gain + math.log(s) - 0.5 * math.log(noise)
-        observed = (*self.observed, index)
+        gain = self.information_gain + math.log(s) - 0.5 * math.log(noise_variance)
+        return self._with(mean, variance, factor, gain, (*self.observed, index))
+
+    def predictive_std(self, index: int, noise: float | None = None) -> float:
+        """Standard deviation of the next observation at the candidate with this index."""
+        return math.sqrt(float(self.variance[index] + self.gp.noise_variance(self.prior_variance[index], noise)))
+
+    def _factor_for(self, noise: float | None) -> Factor:
+        """The factor, in the form that keeps its digits with so little noise."""
+        if noise is None or not isinstance(self._factor, ProductFactor):
+            return self._factor
+        if noise >= PRODUCT_NOISE * math.sqrt(self.prior_variance.max()):
+            return self._factor
+        rows, L = RowFactor.of(self.gp.kernel, self.points), self._factor.L
+        return rows.started(self.observed, L, np.zeros(len(L)))[0]
+
+    def _started(self, observed: Sequence[int], y: Array, noise: ArrayLike | None) -> TrackedPosterior:
+        """This prior after all these observations at once."""
+        if y.shape != (len(observed),) or not np.all(np.isfinite(y)):
+            raise ValueError(f"expected {len(observed)} finite values y, one per observed candidate, got {y!r:.200}")
+        if not len(observed):
+            return self
+        indices = list(observed)
+        L, noise_variance = self.gp._factorised(self.points[indices], noise)
+        factor, change, squares = self._factor.started(indices, L, whitened(L, y - self.mean[indices]))
+        change += self.mean
+        np.subtract(self.variance, squares, out=squares)
+        np.maximum(squares, 0.0, out=squares)
+        gain = float(np.log(L.diagonal()).sum() - 0.5 * np.log(noise_variance).sum())
+        return self._with(change, squares, factor, gain, tuple(indices))
+
+    def _with(
+        self, mean: Array, variance: Array, factor: Factor, gain: float, observed: tuple[int, ...]
+    ) -> TrackedPosterior:
         known = self.gp, self.points, self.prior_variance
         return TrackedPosterior(*known, frozen(mean), frozen(variance), factor, gain, observed)
 
@@ -210,173 +366,17 @@ class TrackedPosterior(ReadOnly):
         return frozen(lcb), frozen(width)
 
 
-class _Factor(Protocol):
-    """What a tracked posterior needs from the factorisation of its observations."""
-
-    def row(self, index: int) -> Array:
-        """L⁻¹ k_t(x) for the candidate x: the next row of L, but for its diagonal (t,)."""
-
-    def extended(self, index: int, row: Array, s: float) -> tuple[_Factor, Array]:
-        """The factor with this candidate observed, and the new row v of V (n,)."""
-
-
-class _Rows:
-    """V as blocks of rows that posteriors share: appending copies nothing, branching copies one block at most.
-
-    A block is written once per row. A posterior that extends an older state than the block has seen (a throw-away
-    one with pending points, or its sibling) gets its own copy of the block's first rows.
-    """
-
-    def __init__(
-        self, n: int, height: int, blocks: tuple[Array, ...] = (), t: int = 0, written: list[int] | None = None
-    ) -> None:
-        self.n, self.height = n, height
-        self._blocks, self._t = blocks, t
-        self._written = [] if written is None else written  # rows written in the last block; shared with siblings
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What a copy needs: the rows so far, but not the room after them."""
-        return self.__dict__ | {"_blocks": tuple(block.copy() for block in self), "_written": [self._t % self.height]}
-
-    def __iter__(self) -> Iterator[Array]:
-        return iter([block[: self._t - i * self.height] for i, block in enumerate(self._blocks)])
-
-    def column(self, index: int) -> Array:
-        """One column of V (t,)."""
-        return np.concatenate([np.empty(0), *(block[:, index] for block in self)])
-
-    def appended(self) -> tuple[_Rows, Array]:
-        """The rows with one more, and that row, uninitialised, to be filled at once."""
-        used = self._t % self.height
-        blocks, written = self._blocks, self._written
-        if used == 0:
-            blocks, written = (*blocks, np.empty((self.height, self.n))), [0]
-        elif written[0] != used or used == len(blocks[-1]):
-            copy = np.empty((self.height, self.n))
-            copy[:used] = blocks[-1][:used]
-            blocks, written = (*blocks[:-1], copy), [used]
-        written[0] = used + 1
-        return _Rows(self.n, self.height, blocks, self._t + 1, written), blocks[-1][used]
-
-
-@dataclass(frozen=True, eq=False)
-class _RowFactor:
-    """Any kernel: V is stored, and a new row reads it once."""
-
-    kernel: Kernel
-    points: Array
-    rows: _Rows
-
-    @classmethod
-    def of(cls, gp: GP, points: Array) -> _RowFactor:
-        """The empty factor."""
-        return cls(gp.kernel, points, _Rows(len(points), _height(len(points))))
-
-    def row(self, index: int) -> Array:
-        return self.rows.column(index)
-
-    def extended(self, index: int, row: Array, s: float) -> tuple[_RowFactor, Array]:
-        prior = self.kernel(self.points, self.points[index : index + 1])[:, 0]
-        rows, v = self.rows.appended()
-        np.divide(prior, s, out=v)
-        start = 0
-        for block in self.rows:
-            part = row[start : start + len(block)]
-            blas.dgemv(-1.0 / s, block.T, part, 1.0, v, overwrite_y=1)
-            start += len(block)
-        return _RowFactor(self.kernel, self.points, rows), v
-
-
-@dataclass(frozen=True, eq=False)
-class _ProductFactor:
-    """A kernel that is a product over the blocks: a new row of V is one small matrix product and V is not stored.
-
-    The blocks are split in two halves with n = n_left · n_right, and k(x_i, ·) = left_i ⊗ right_i. With
-    a = L⁻ᵀ L⁻¹ k_t(x), the row is v = (k(x, ·) − Σ_i a_i k(x_i, ·)) / s = leftᵀ diag(−a, 1) right / s.
-    Since ‖a‖ may reach 1/σ, the row is off by about 1e-16/σ² in units of the prior: with σ² below 1e-8 of the
-    prior variance the stored rows are used instead.
-    """
-
-    kernels: tuple[Kernel | None, ...]
-    blocks: tuple[Array, ...]
-    split: int
-    left: _Rows
-    right: _Rows
-    L: Array
-
-    @classmethod
-    def of(cls, gp: GP, blocks: Sequence[Array], prior_variance: Array) -> _ProductFactor | None:
-        """The empty factor, or None where the kernel is no product, the noise is tiny or there is one block."""
-        starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
-        kernels = gp.kernel.factor([range(a, b) for a, b in itertools.pairwise(starts)])
-        sizes = [len(block) for block in blocks]
-        halves = [(math.prod(sizes[:i]), math.prod(sizes[i:])) for i in range(1, len(sizes))]
-        if kernels is None or not halves or gp.noise < _PRODUCT_NOISE * math.sqrt(prior_variance.max()):
-            return None
-        left, right = min(halves, key=sum)
-        if min(left, right) == 1:
-            return None
-        split, height = halves.index((left, right)) + 1, _height(max(left, right))
-        return cls(tuple(kernels), tuple(blocks), split, _Rows(left, height), _Rows(right, height), np.empty((0, 0)))
-
-    def row(self, index: int) -> Array:
-        if not len(self.L):
-            return np.empty(0)
-        i, j = divmod(index, self.right.n)
-        row: Array = blas.dtrsv(self.L.T, self.left.column(i) * self.right.column(j), lower=0, trans=1, overwrite_x=1)
-        return row
-
-    def extended(self, index: int, row: Array, s: float) -> tuple[_ProductFactor, Array]:
-        coordinates = np.unravel_index(index, [len(block) for block in self.blocks])
-        left, new_left = self.left.appended()
-        right, new_right = self.right.appended()
-        self._fill(new_left, coordinates, 0, self.split)
-        self._fill(new_right, coordinates, self.split, len(self.blocks))
-        weights = np.full((len(row) + 1, 1), 1 / s)
-        if len(row):
-            weights[:-1, 0] = blas.dtrsv(self.L.T, row, lower=0, trans=0) / -s
-        v = _weighted_product(left, right, weights)
-        return _ProductFactor(self.kernels, self.blocks, self.split, left, right, _extended(self.L, row, s)), v
-
-    def _fill(self, row: Array, coordinates: tuple[np.intp, ...], start: int, stop: int) -> None:
-        """Kernel values of an observed point with every combination of rows of the blocks start..stop."""
-        values = np.ones(1)
-        for kernel, block, i in zip(
-            self.kernels[start:stop], self.blocks[start:stop], coordinates[start:stop], strict=True
-        ):
-            factor = np.ones(len(block)) if kernel is None else kernel(block, block[i : i + 1])[:, 0]
-            values = np.multiply.outer(values, factor).ravel()
-        row[:] = values
-
-
-def _height(n: int) -> int:
-    """Rows that are kept in one block: many, but few where a row is long, since a branch copies a block."""
-    return min(max(2**21 // n, 32), 256)
-
-
 def _check_value(y: float) -> None:
     if not math.isfinite(y):
         raise ValueError(f"expected a finite value y, got {y}: leave failed evaluations out")
 
 
-def _weighted_product(left: _Rows, right: _Rows, weights: Array) -> Array:
-    """Σ_i weights_i · left_i ⊗ right_i as one vector."""
-    parts = (weights[i : i + left.height] for i in range(0, len(weights), left.height))
-    products = (
-        (a * part).T @ b if left.n < right.n else a.T @ (b * part)
-        for a, b, part in zip(left, right, parts, strict=True)
-    )
-    total: Array = next(products)
-    for product in products:
-        total += product
-    return total.ravel()
-
-
-def _extended(factor: Array, row: Array, s: float) -> Array:
-    """A Cholesky factor with one more row."""
-    t = len(row)
-    larger = np.zeros((t + 1, t + 1))
-    larger[:t, :t] = factor
-    larger[t, :t] = row
-    larger[t, t] = s
-    return larger
+def _check_noise(noise: ArrayLike | None, t: int | None = None) -> None:
+    """Whether it is a standard deviation; with t, one for all or one for each of t observations."""
+    if noise is None:
+        return
+    values = numbers(noise, "noise")
+    if values.shape not in ((), (t,)):
+        raise ValueError(f"expected noise as one standard deviation or {t} of them, got shape {values.shape}")
+    if not np.all((values > 0) & (values < 1e150) | (np.isnan(values) & (values.ndim > 0))):
+        raise ValueError(f"expected noise standard deviations above 0, got {noise!r:.200}; use a tiny one if none")

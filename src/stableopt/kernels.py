@@ -32,6 +32,7 @@ from stableopt._value import Value
 Wrt: TypeAlias = Literal["params", "inputs"]
 Blocks: TypeAlias = Sequence[tuple[int, ...]]
 Factors: TypeAlias = "list[Kernel | None]"
+Pull: TypeAlias = Callable[[Array, Wrt], Array]
 
 _BLOCK = 1 << 16  # entries of a matrix computed together, so that temporaries stay in the cache
 _PREFIX = {"lengthscale": "log_", "variance": "log_", "correlation": "logit_"}  # fields that are hyperparameters
@@ -47,8 +48,8 @@ class Kernel(Value, ABC):
         """A fresh k(X, Z), which the caller may overwrite."""
 
     @abstractmethod
-    def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
-        """The weighted sum of derivatives of `_values` by the hyperparameters (q,) or by X (n, p)."""
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        """`_values`, and what sums their derivatives with weights: by the hyperparameters (q,) or by X (n, p)."""
 
     @abstractmethod
     def _factor(self, blocks: Blocks) -> Factors | None: ...
@@ -63,25 +64,30 @@ class Kernel(Value, ABC):
         _check(X, X)
         return self._values(X, None)
 
+    def with_pullback(self, X: Array, Z: Array) -> tuple[Array, Pull]:
+        """The matrix, and a function of weights and "params" or "inputs" that gives its pullbacks, sharing its work."""
+        _check(X, Z)
+        return self._vjp(X, Z)
+
     def pullback_params(self, X: Array, Z: Array, weights: Array) -> Array:
         """Σ_ab W_ab dk(x_a, z_b)/dparams, (q,)."""
         _check(X, Z, weights, (len(X), len(Z)))
-        return self._pull(X, Z, weights, "params")
+        return self._vjp(X, Z)[1](weights, "params")
 
     def pullback_inputs(self, X: Array, Z: Array, weights: Array) -> Array:
         """Row a is Σ_b W_ab dk(x_a, z_b)/dx_a, (n, p)."""
         _check(X, Z, weights, (len(X), len(Z)))
-        return self._pull(X, Z, weights, "inputs")
+        return self._vjp(X, Z)[1](weights, "inputs")
 
     def diag_pullback_params(self, X: Array, weights: Array) -> Array:
         """Σ_a W_a dk(x_a, x_a)/dparams, (q,)."""
         _check(X, X, weights, (len(X),))
-        return self._pull(X, None, weights, "params")
+        return self._vjp(X, None)[1](weights, "params")
 
     def diag_pullback_inputs(self, X: Array, weights: Array) -> Array:
         """Row a is W_a times the derivative of x -> k(x, x) at x_a, (n, p)."""
         _check(X, X, weights, (len(X),))
-        return self._pull(X, None, weights, "inputs")
+        return self._vjp(X, None)[1](weights, "inputs")
 
     @property
     def params(self) -> Array:
@@ -154,27 +160,31 @@ class Stationary(Kernel):
         """g(r) from r², which may be overwritten."""
 
     @abstractmethod
-    def _h(self, squared: Array) -> Array:
-        """h = g'(r) / r from r², which may be overwritten; 0 where it is infinite."""
+    def _gh(self, squared: Array) -> tuple[Array, Array]:
+        """g(r) and h = g'(r) / r from r², which may be overwritten; h is 0 where it is infinite."""
 
     def _values(self, X: Array, Z: Array | None) -> Array:
-        return np.ones(len(X)) if Z is None else _of_distance(self._g, X, Z, self._scale(X.shape[1]))
+        if Z is None:
+            return np.ones(len(X))
+        return _of_distance(lambda squared: (self._g(squared),), X, Z, self._scale(X.shape[1]))[0]
 
-    def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
         scale = self._scale(X.shape[1])
         if Z is None:
-            return self._zeros(X, wrt)
-        M = _of_distance(self._h, X, Z, scale)
-        M *= weights
-        centre = Z.sum(axis=0) / max(
-            1, len(Z)
-        )  # matrix products of differences lose digits far from it: all of them at 1e8 lengthscales
-        X, Z = (X - centre) / scale, (Z - centre) / scale
-        MZ, rows = M @ Z, M.sum(axis=1)
-        if wrt == "inputs":
-            return np.asarray((rows[:, None] * X - MZ) / scale)
-        by_column = np.asarray(2 * (X * MZ).sum(axis=0) - rows @ X**2 - M.sum(axis=0) @ Z**2)  # -Σ_ab M_ab (x_a - z_b)²
-        return by_column if isinstance(self.lengthscale, Sequence) else by_column.sum(keepdims=True)
+            return np.ones(len(X)), lambda weights, wrt: self._zeros(X, wrt)
+        g, h = _of_distance(self._gh, X, Z, scale)
+        # Matrix products of differences lose digits far from the centre: all of them at 1e8 lengthscales.
+        centre = Z.sum(axis=0) / max(1, len(Z))
+
+        def pull(weights: Array, wrt: Wrt) -> Array:
+            A, B, M = (X - centre) / scale, (Z - centre) / scale, h * weights
+            MB, rows = M @ B, M.sum(axis=1)
+            if wrt == "inputs":
+                return np.asarray((rows[:, None] * A - MB) / scale)
+            by_column = 2 * (A * MB).sum(axis=0) - rows @ A**2 - M.sum(axis=0) @ B**2  # -Σ_ab M_ab (x_a - z_b)²
+            return by_column if isinstance(self.lengthscale, Sequence) else np.asarray(by_column.sum(keepdims=True))
+
+        return g, pull
 
     def _scale(self, p: int) -> Array:
         """One lengthscale per column, (p,)."""
@@ -200,8 +210,9 @@ class SE(Stationary):
         squared *= -0.5
         return np.exp(squared, out=squared)
 
-    def _h(self, squared: Array) -> Array:
-        return np.negative(self._g(squared), out=squared)
+    def _gh(self, squared: Array) -> tuple[Array, Array]:
+        g = self._g(squared)
+        return g, -g
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         scale = self._scale(sum(map(len, blocks)))
@@ -226,14 +237,17 @@ class Matern(Stationary):
         squared *= 2 * self.nu
         return _matern(self.nu, np.sqrt(squared, out=squared))
 
-    def _h(self, squared: Array) -> Array:
+    def _gh(self, squared: Array) -> tuple[Array, Array]:
         squared *= 2 * self.nu
         s = np.sqrt(squared, out=squared)
+        if self.nu == 2.5:
+            return _matern_and_slope(s)
+        g = _matern(self.nu, s.copy())
         if self.nu > 1:  # from (s^ν K_ν)' = -s^ν K_(ν-1), h = -2ν 2^(1-ν)/Γ(ν) s^(ν-1) K_(ν-1)(s), also below
-            return _matern(self.nu - 1, s) * (-self.nu / (self.nu - 1))
+            return g, _matern(self.nu - 1, s) * (-self.nu / (self.nu - 1))
         slope = -2 * self.nu * _bessel(self.nu, self.nu - 1, np.minimum(s, 1e4))
         slope[s == 0] = 0.0
-        return slope
+        return g, slope
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         self._scale(sum(map(len, blocks)))
@@ -269,11 +283,15 @@ class Linear(Kernel):
             return np.asarray(((X @ matrix) * X).sum(axis=1))
         return np.asarray(X @ (matrix @ Z.T) if len(Z) < len(X) else (X @ matrix) @ Z.T)
 
-    def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
         matrix = self._matrix(X.shape[1])
-        if wrt == "params":
-            return self._zeros(X, wrt)
-        return np.asarray(2 * weights[:, None] * (X @ matrix) if Z is None else weights @ (Z @ matrix))
+
+        def pull(weights: Array, wrt: Wrt) -> Array:
+            if wrt == "params":
+                return self._zeros(X, wrt)
+            return np.asarray(2 * weights[:, None] * (X @ matrix) if Z is None else weights @ (Z @ matrix))
+
+        return self._values(X, Z), pull
 
     def _matrix(self, p: int) -> Array:
         if len(self.covariance) != p:
@@ -307,11 +325,16 @@ class Categorical(Kernel):
     def _values(self, X: Array, Z: Array | None) -> Array:
         return np.ones(len(X)) if Z is None else self._powers(X.shape[1])[_mismatches(X, Z)]
 
-    def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
-        if Z is None or wrt == "inputs":
-            return self._zeros(X, wrt)
-        slopes = np.arange(X.shape[1] + 1) * self._powers(X.shape[1]) * (1 - self.correlation)
-        return np.array([np.vdot(weights, slopes[_mismatches(X, Z)])])
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        if Z is None:
+            return np.ones(len(X)), lambda weights, wrt: self._zeros(X, wrt)
+        powers, count = self._powers(X.shape[1]), _mismatches(X, Z)
+
+        def pull(weights: Array, wrt: Wrt) -> Array:
+            slopes = np.arange(len(powers)) * powers * (1 - self.correlation)
+            return self._zeros(X, wrt) if wrt == "inputs" else np.array([np.vdot(weights, slopes[count])])
+
+        return powers[count], pull
 
     def _powers(self, p: int) -> Array:
         return np.asarray(self.correlation ** np.arange(p + 1), dtype=float)
@@ -336,9 +359,14 @@ class Scaled(Kernel):
         values *= self.variance
         return values
 
-    def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
-        inner = self.variance * self.kernel._pull(X, Z, weights, wrt)
-        return inner if wrt == "inputs" else np.append(inner, np.vdot(weights, self._values(X, Z)))
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        values, inner = self.kernel._vjp(X, Z)
+
+        def pull(weights: Array, wrt: Wrt) -> Array:
+            slopes = inner(weights, wrt)
+            return self.variance * (slopes if wrt == "inputs" else np.append(slopes, np.vdot(weights, values)))
+
+        return self.variance * values, pull
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         factors = self.kernel.factor(blocks)
@@ -361,8 +389,10 @@ class Sum(Kernel):
         values += self.right._values(X, Z)
         return values
 
-    def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
-        return _join(wrt, self.left._pull(X, Z, weights, wrt), self.right._pull(X, Z, weights, wrt))
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        (f, by_left), (g, by_right) = self.left._vjp(X, Z), self.right._vjp(X, Z)
+        f += g
+        return f, lambda weights, wrt: _join(wrt, by_left(weights, wrt), by_right(weights, wrt))
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         left, right = self.left.factor(blocks), self.right.factor(blocks)
@@ -384,9 +414,9 @@ class Product(Kernel):
         values *= self.right._values(X, Z)
         return values
 
-    def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
-        left = self.left._pull(X, Z, weights * self.right._values(X, Z), wrt)
-        return _join(wrt, left, self.right._pull(X, Z, weights * self.left._values(X, Z), wrt))
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        (f, by_left), (g, by_right) = self.left._vjp(X, Z), self.right._vjp(X, Z)
+        return f * g, lambda weights, wrt: _join(wrt, by_left(weights * g, wrt), by_right(weights * f, wrt))
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         left, right = self.left.factor(blocks), self.right.factor(blocks)
@@ -414,13 +444,17 @@ class OnColumns(Kernel):
     def _values(self, X: Array, Z: Array | None) -> Array:
         return self.kernel._values(self._select(X), None if Z is None else self._select(Z))
 
-    def _pull(self, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
-        inner = self.kernel._pull(self._select(X), None if Z is None else self._select(Z), weights, wrt)
-        if wrt == "params":
-            return inner
-        out = np.zeros(X.shape)
-        out[:, self.columns] = inner
-        return out
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        values, inner = self.kernel._vjp(self._select(X), None if Z is None else self._select(Z))
+
+        def pull(weights: Array, wrt: Wrt) -> Array:
+            if wrt == "params":
+                return inner(weights, wrt)
+            out = np.zeros(X.shape)
+            out[:, self.columns] = inner(weights, wrt)
+            return out
+
+        return values, pull
 
     def _select(self, X: Array) -> Array:
         self._check_range(X.shape[1])
@@ -460,16 +494,21 @@ def _join(wrt: Wrt, left: Array, right: Array) -> Array:
     return left + right if wrt == "inputs" else np.append(left, right)
 
 
-def _of_distance(function: Callable[[Array], Array], X: Array, Z: Array, scale: Array) -> Array:
-    """The (n, m) matrix of a function of r², computed in blocks of rows."""
+def _of_distance(
+    functions: Callable[[Array], tuple[Array, ...]], X: Array, Z: Array, scale: Array
+) -> tuple[Array, ...]:
+    """The (n, m) matrices of functions of r², computed in blocks of rows."""
     if len(X) == 1 < len(Z):
-        return _of_distance(function, Z, X, scale).T
+        return tuple(matrix.T for matrix in _of_distance(functions, Z, X, scale))
     rows = max(1, _BLOCK // max(1, len(Z)))
     if len(X) <= rows:
-        return function(_squared_distances(X, Z, scale))
-    out = np.empty((len(X), len(Z)))
+        return functions(_squared_distances(X, Z, scale))
+    out: tuple[Array, ...] = ()
     for start in range(0, len(X), rows):
-        out[start : start + rows] = function(_squared_distances(X[start : start + rows], Z, scale))
+        parts = functions(_squared_distances(X[start : start + rows], Z, scale))
+        out = out or tuple(np.empty((len(X), len(Z))) for _ in parts)
+        for whole, part in zip(out, parts, strict=True):
+            whole[start : start + rows] = part
     return out
 
 
@@ -501,10 +540,25 @@ def _matern(nu: float, s: Array) -> Array:
     if nu == 1.5:
         return (1 + s) * np.exp(-s)
     if nu == 2.5:
-        return (1 + s * (1 + s / 3)) * np.exp(-s)
+        return _matern_and_slope(s)[0]
     values = _bessel(nu, nu, s)
     values[s == 0] = 1.0
     return values
+
+
+def _matern_and_slope(s: Array) -> tuple[Array, Array]:
+    """g and h of ν = 5/2, which share their exponential, in few passes over memory; overwrites s."""
+    np.minimum(s, 1e4, out=s)
+    e = np.negative(s)
+    np.exp(e, out=e)
+    h = s + 1
+    h *= e
+    s *= s
+    s *= e
+    s *= 1 / 3
+    s += h
+    h *= -5 / 3
+    return s, h
 
 
 def _bessel(nu: float, order: float, s: Array) -> Array:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,13 +20,17 @@ from stableopt._arrays import Array, ReadOnly, is_number
 from stableopt._value import from_dict
 from stableopt.domains import Domain
 from stableopt.gp import GP
-from stableopt.maxmin import Decision, Setting
-from stableopt.rules import Algorithm
-from stableopt.state import Round, State
-from stableopt.uncertainty import UncertaintySet
+from stableopt.learning import Belief, Learned
+from stableopt.maxmin import Setting, SpaceRegion
+from stableopt.rules import Algorithm, Sample
+from stableopt.schedules import Constant, Schedule
+from stableopt.search import SpaceState
+from stableopt.spaces import Space
+from stableopt.state import FiniteState, Index, Observation, Round, State
+from stableopt.uncertainty import UncertaintySet, continuous
 
 SURPRISE = 8.0  # standard deviations from the predicted value: what is that far off refutes the model
-_Observation = tuple[int | None, int, float, float | None]  # decision, point, y, lower bound when it was chosen
+FORMAT = "stableopt run 2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,28 +38,25 @@ class Query(ReadOnly):
     """What to measure next: f at ``point``, on behalf of ``decision``."""
 
     t: int
-    decision: Decision
-    point: Array
+    decision: Any
+    point: Any
     lower: float
-    """min over A(decision) of lcb_{t−1}."""
-    optimum_upper: float
-    """max over decisions of the min over A of ucb_{t−1}: an upper bound on the value of the stable optimum."""
-    exact: bool
-    """Whether both bounds come from exact max-min solutions."""
-    decision_index: int
-    point_index: int
+    """min over A(decision) of lcb_{t−1}, with the β that certifies."""
+    decision_index: Index
+    point_index: Index
 
 
 @dataclass(frozen=True, eq=False)
 class Report(ReadOnly):
     """The decision to use after t rounds, and what is known about its worst case.
 
-    All bounds hold where the confidence bounds do: with the probability that belongs to ``beta``, and if ``exact``.
+    All bounds hold where the confidence bounds do: with the probability that belongs to ``beta``. They are exact on
+    finite domains; in a space they are numerical, the results of searches.
     """
 
     t: int
-    decision: Decision
-    worst_point: Array
+    decision: Any
+    worst_point: Any
     """Where the decision may be worst: the point of A(decision) with the smallest lower bound."""
     lower: float
     """Lower bound on the worst-case value of the decision."""
@@ -67,8 +68,8 @@ class Report(ReadOnly):
     """Whether the bounds come from exact max-min solutions."""
     contradictory: bool
     """Whether bounds of different rounds exclude each other somewhere: then beta is too small or the prior wrong."""
-    decision_index: int
-    worst_point_index: int
+    decision_index: Index
+    worst_point_index: Index
 
     @property
     def regret_bound(self) -> float:
@@ -78,70 +79,114 @@ class Report(ReadOnly):
     def __str__(self) -> str:
         if self.contradictory:
             return (
-                f"decision {_readable(self.decision)} after {self.t} rounds, but the bounds of different rounds "
+                f"decision {readable(self.decision)} after {self.t} rounds, but the bounds of different rounds "
                 "exclude each other: a larger beta or another prior is needed"
             )
         return (
-            f"decision {_readable(self.decision)} after {self.t} rounds: worst case between {self.lower:.4g} and "
-            f"{self.upper:.4g} (at {_readable(self.worst_point)}), at most {self.regret_bound:.4g} below the optimum"
+            f"decision {readable(self.decision)} after {self.t} rounds: worst case between {self.lower:.4g} and "
+            f"{self.upper:.4g} (at {readable(self.worst_point)}), at most {self.regret_bound:.4g} below the optimum"
         )
 
 
 class Optimizer:
     """Finds max over decisions of min over A(decision) of an unknown f, from noisy values at points of its choice.
 
-    domain: where decisions live, such as ``Grid.linspace(0, 1, 100)`` or ``Points(rows)``.
+    domain: where decisions live: ``Space({"x": (0, 1)})``, ``Grid.linspace(0, 1, 100)`` or ``Points(rows)``.
     uncertainty: what the adversary may do, such as ``Ball(0.1)``, ``Parameters(theta)`` or their product.
-    gp: the prior, such as ``GP(SE(0.2), noise=0.1)``.
+    gp: the prior, such as ``GP(SE(0.2), noise=0.1)``, in your units; or ``Learned()`` (the default), which learns it.
     algorithm: "StableOpt", another name in `stableopt.rules.ALGORITHMS`, or an `Algorithm` of your own.
     beta: β of the confidence bounds mean ± beta^{1/2}·std. Its root multiplies the standard deviation: the paper's
-        β^{1/2} = 2 is ``beta=4.0``, the default.
-    seed: for rules that are random; round t draws from ``default_rng([seed, t])``.
+        β^{1/2} = 2 is ``beta=4.0``, the default. A `Schedule` gives every round its own.
+    explore: the β that chooses what to measure, if it shall not be the one that certifies; a smaller one often finds
+        good decisions sooner.
+    initial: how many points are spread out before the model is asked, default 0 for a prior that is given (1 in a
+        space) and else 2 more than there are variables, at least 4.
+    seed: for all that is random; round t draws from ``default_rng([seed, t])``.
     """
 
     def __init__(
         self,
-        domain: Domain,
+        domain: Domain | Space,
         uncertainty: UncertaintySet,
-        gp: GP,
+        gp: GP | Learned | None = None,
         *,
         algorithm: str | Algorithm = "StableOpt",
-        beta: float = 4.0,
+        beta: float | Schedule = 4.0,
+        explore: float | Schedule | None = None,
+        initial: int | None = None,
         seed: int = 0,
     ) -> None:
-        if not isinstance(gp, GP):
-            raise TypeError(f"expected a prior such as GP(SE(0.2), noise=0.1), got {gp!r}")
-        if not is_number(beta) or beta <= 0:
-            raise ValueError(f"expected beta above 0 (the paper's 2 standard deviations are beta=4.0), got {beta!r}")
+        gp = Learned() if gp is None else gp
+        if not isinstance(gp, GP | Learned):
+            raise TypeError(f"expected a prior such as GP(SE(0.2), noise=0.1), or Learned(), got {gp!r}")
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"expected a seed 0, 1, 2, ..., got {seed!r}")
         self.algorithm = Algorithm.named(algorithm)
         self.gp = gp
         self.seed = int(seed)
+        self.schedule = _schedule(beta, "beta")
+        self.exploring = self.schedule if explore is None else _schedule(explore, "explore")
+        self._state = self._start(domain, uncertainty)
+        self.initial = self._initial(initial)
+
+    def _start(self, domain: Domain | Space, uncertainty: UncertaintySet) -> State:
+        betas = self.schedule.beta(1, 0.0), self.exploring.beta(1, 0.0)
+        learned = self.gp if isinstance(self.gp, Learned) else None
+        if isinstance(domain, Space) or continuous(uncertainty):
+            if self.algorithm.reporting.intersects:
+                raise ValueError(
+                    f"expected a finite domain for the reporting rule {self.algorithm.reporting}, got {domain!r:.200}: "
+                    "in a space use BestSoFar() or BestOfAll()"
+                )
+            region = SpaceRegion(domain, uncertainty)
+            space = region.points_space
+            belief = Belief((self.gp,)) if isinstance(self.gp, GP) else self.gp.first(space.dim, space.categories)
+            return SpaceState(*betas, (), (), region, belief, learned, self.seed)
         setting = Setting(domain, uncertainty)
-        state = State(setting, gp.track(setting.blocks), float(beta))
-        self._state = state.with_intersection() if self.algorithm.reporting.intersects else state
+        dim = sum(block.shape[1] for block in setting.blocks)
+        belief = Belief((self.gp,)) if isinstance(self.gp, GP) else self.gp.first(dim)
+        state = FiniteState.start(setting, belief, learned, betas, self.seed)
+        return state.with_intersection() if self.algorithm.reporting.intersects else state
+
+    def _initial(self, initial: int | None) -> int:
+        space = isinstance(self._state, SpaceState)
+        if initial is None:
+            if isinstance(self.gp, GP):
+                return int(space)
+            dim = (
+                len(self._state.setting.points_space.parts) if isinstance(self._state, SpaceState) else self.domain.dim
+            )
+            return max(4, dim + 2)
+        if isinstance(initial, bool) or not isinstance(initial, int | np.integer) or initial < 0:
+            raise ValueError(f"expected initial as a number of points 0, 1, 2, ..., got {initial!r}")
+        least = 0 if isinstance(self.gp, GP) and not space else 1
+        return max(int(initial), least)
 
     @property
-    def domain(self) -> Domain:
+    def domain(self) -> Domain | Space:
         """Where decisions live."""
-        return self._state.setting.domain
+        return self._setting.domain
 
     @property
     def uncertainty(self) -> UncertaintySet:
         """What the adversary may do."""
-        return self._state.setting.uncertainty
+        return self._setting.uncertainty
+
+    @property
+    def _setting(self) -> Setting | SpaceRegion:
+        setting: Setting | SpaceRegion = self._state.setting
+        return setting
 
     @property
     def beta(self) -> float:
-        """β of the confidence bounds."""
+        """β of the confidence bounds now."""
         return self._state.beta
 
     def __repr__(self) -> str:
         return f"Optimizer({self.domain}, {self.uncertainty}, {self.algorithm.name}, after {self._state.t} rounds)"
 
     @property
-    def state(self) -> State:
+    def state(self) -> Any:
         """All that is known: posterior, confidence bounds and rounds. It never changes; `tell` makes another."""
         return self._state
 
@@ -150,57 +195,82 @@ class Optimizer:
         """The rounds so far."""
         return self._state.rounds
 
-    def ask(self) -> Query:
-        """What to measure next. Asking again without telling gives the same query."""
-        state = self._state
-        t = state.t + 1
-        sample = self.algorithm.sampling.sample(state, self.seed)
-        worst = state.pessimistic(sample.decision)
-        return Query(
-            t,
-            state.setting.decision(sample.decision),
-            state.setting.point(sample.point),
-            worst.value,
-            state.optimistic.value,
-            worst.exact and state.optimistic.exact,
-            sample.decision,
-            sample.point,
-        )
+    @property
+    def failures(self) -> tuple[Round, ...]:
+        """The evaluations that failed."""
+        return self._state.failures
 
-    def tell(self, point: Query | ArrayLike, y: ArrayLike, decision: Any = None) -> None:
-        """Add the value y measured at a query or at any point of the domain.
+    @overload
+    def ask(self, n: None = None, *, pending: Iterable[Query] = ()) -> Query: ...
+    @overload
+    def ask(self, n: int, *, pending: Iterable[Query] = ()) -> list[Query]: ...
+    def ask(self, n: int | None = None, *, pending: Iterable[Query] = ()) -> Query | list[Query]:
+        """What to measure next: one query, or a list of n different ones for n workers.
+
+        pending: queries whose values are not in yet. They are taken to give what the model expects there, and so are
+        points that failed, so that others are proposed. Asking again without telling gives the same query.
+        """
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
+            raise ValueError(f"expected a number of queries 1, 2, 3, ..., got {n!r}")
+        waiting = [self._checked(q) for q in pending]
+        queries: list[Query] = []
+        for _ in range(n or 1):
+            queries.append(self._ask([*waiting, *queries]))
+        return queries[0] if n is None else queries
+
+    def _ask(self, pending: list[Query]) -> Query:
+        state = self._state
+        number = state.t + len(state.failures) + len(pending)
+        if number < self.initial or state.t == 0 < self.initial:
+            point = state.design_point(number, self.seed)
+            sample = Sample(state.decision_of(point), point)
+            lower = -math.inf if isinstance(state, SpaceState) and state.t == 0 else state.lower(sample.decision).value
+        else:
+            seed = self.seed if not pending else self.seed + 7919 * len(pending)  # random rules draw anew
+            imagined = state.imagining([*(f.point_index for f in state.failures), *(q.point_index for q in pending)])
+            sample = self.algorithm.sampling.sample(imagined, seed)
+            lower = state.lower(sample.decision).value
+        seen = self._setting.decision(sample.decision), self._setting.point(sample.point)
+        return Query(number + 1, *seen, lower, sample.decision, sample.point)
+
+    def tell(self, point: Query | ArrayLike, y: Any, decision: Any = None, *, noise: Any = None) -> None:
+        """Add the value y measured at a query or at any point of the domain; y = None says that it failed.
 
         Tell the query itself (not its point), so that the round counts for its decision. A bare point is data: it
         improves the model and serves no decision, unless ``decision`` names one. Existing data can be told at once:
-        rows of points and as many values.
+        rows of points and as many values. ``noise`` is the standard deviation of this observation (or one each).
         """
-        state = before = self._state
-        for observation in self._observations(point, y, decision):
-            before, state = state, state.after(*observation)
-        if state is not before:
-            _warn_of_surprise(before, state.rounds[-1])
-        self._state = state
+        self._tell(self._observations(point, y, decision, noise))
+
+    def _tell(self, observations: list[Observation]) -> None:
+        if not observations:
+            return
+        state, last = self._state, observations[-1]
+        if isinstance(self.gp, GP):  # a model that is given can be wrong
+            state, observations = state.after(observations[:-1]), [last]
+            if last.y is not None:
+                _warn_of_surprise(state, last.point, last.y)
+        state = state.after(observations)
+        self._state = state.with_betas(*self._betas(state))
 
     def report(self) -> Report:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
-        state = self._state
+        return self.report_of(self._state)
+
+    def report_of(self, state: Any) -> Report:
+        """The report of an earlier state, or of one with another uncertainty set."""
         if not state.rounds:
             raise ValueError("nothing to report yet: tell at least one value first")
-        solver = state.setting.solver
         decision = self.algorithm.reporting.choose(state)
-        contradictory = False
-        if state.intersected is None:
-            upper, optimum, worst = state.ucb, state.optimistic, state.pessimistic(decision)
-        else:
-            lower, upper = state.intersected
-            optimum, worst = solver.maximin(upper), solver.worst(decision, lower)
-            contradictory = bool(np.any(lower > upper))
+        worst, upper, optimum = state.certificate(decision)
+        crossing = getattr(state, "intersected", None)
+        contradictory = crossing is not None and bool(np.any(crossing[0] > crossing[1]))
         return Report(
             state.t,
             state.setting.decision(decision),
             state.setting.point(worst.point),
             worst.value,
-            solver.worst(decision, upper).value,
+            upper,
             optimum.value,
             worst.exact and optimum.exact,
             contradictory,
@@ -208,22 +278,43 @@ class Optimizer:
             worst.point,
         )
 
+    def rescaled(self, state: Any, factor: float) -> Any:
+        """A state of this run as if the adversary could do ``factor`` times as much."""
+        uncertainty = self.uncertainty.scaled(factor)
+        kind = SpaceRegion if isinstance(state, SpaceState) else Setting
+        return replace(state, setting=kind(self.domain, uncertainty))  # type: ignore[arg-type]
+
+    def decision_at(self, index: Index) -> Any:
+        """What the decision with this index looks like."""
+        return self._setting.decision(index)
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of a point's values, if they have any."""
+        setting = self._setting
+        return setting.points_space.flat_names if isinstance(setting, SpaceRegion) else None
+
+    def tell_all(self, points: Iterable[Any], y: Iterable[float | None]) -> None:
+        """Existing data in whatever form single points have: like `tell`, but all at once."""
+        pairs = zip(points, y, strict=True)
+        self._tell([Observation(None, self._point_index(p), _value(v)) for p, v in pairs])
+
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""
-        setting = self._state.setting
-        rounds = [
-            {"decision": _json(r.decision) if r.asked else None, "point": r.point.tolist(), "y": r.y, "lower": r.lower}
-            for r in self.rounds
-        ]
+        state = self._state
         run = {
-            "format": "stableopt run 1",
-            "domain": setting.domain.to_dict(),
-            "uncertainty": setting.uncertainty.to_dict(),
+            "format": FORMAT,
+            "domain": self.domain.to_dict(),
+            "uncertainty": self.uncertainty.to_dict(),
             "gp": self.gp.to_dict(),
             "algorithm": self.algorithm.to_dict(),
-            "beta": self._state.beta,
+            "beta": self.schedule.to_dict(),
+            "explore": self.exploring.to_dict(),
+            "initial": self.initial,
             "seed": self.seed,
-            "rounds": rounds,
+            "learned": state.belief.to_dict() if isinstance(self.gp, Learned) else None,
+            "rounds": [_written(r) for r in state.rounds],
+            "failures": [_written(r) | {"t": r.t} for r in state.failures],
         }
         return json.dumps(run)
 
@@ -237,51 +328,114 @@ class Optimizer:
             run = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"expected the text that Optimizer.to_json wrote, not a path: {error}") from None
-        if not isinstance(run, dict) or run.get("format") != "stableopt run 1":
-            raise ValueError(
-                "expected a run written by Optimizer.to_json (format 'stableopt run 1'), got something else"
-            )
-        missing = {"domain", "uncertainty", "gp", "algorithm", "beta", "seed", "rounds"} - run.keys()
+        if not isinstance(run, dict) or run.get("format") != FORMAT:
+            raise ValueError(f"expected a run written by Optimizer.to_json (format {FORMAT!r}), got something else")
+        keys = ("domain", "uncertainty", "gp", "algorithm", "beta", "explore", "learned")
+        missing = {*keys, "initial", "seed", "rounds", "failures"} - run.keys()
         if missing:
             raise ValueError(f"expected a whole run, got one without {sorted(missing)}")
-        domain, uncertainty, gp, chosen = (
-            from_dict(run[key], functions) for key in ("domain", "uncertainty", "gp", "algorithm")
-        )
-        optimizer = cls(domain, uncertainty, gp, algorithm=chosen, beta=run["beta"], seed=run["seed"])
-        state = optimizer._state
-        for r in run["rounds"]:
-            decision = None if r["decision"] is None else state.setting.locate_decision(r["decision"])
-            state = state.after(decision, state.setting.locate_point(r["point"]), r["y"], r["lower"])
-        optimizer._state = state
+        domain, uncertainty, gp, chosen, beta, explore, belief = (from_dict(run[key], functions) for key in keys)
+        betas = {"beta": beta, "explore": explore}
+        optimizer = cls(domain, uncertainty, gp, algorithm=chosen, **betas, initial=run["initial"], seed=run["seed"])
+        optimizer._replay([*run["rounds"], *run["failures"]], belief)
         return optimizer
 
-    def _observations(self, point: Query | ArrayLike, y: ArrayLike, decision: Any) -> list[_Observation]:
-        setting = self._state.setting
+    def _replay(self, rounds: list[dict[str, Any]], belief: Belief | None) -> None:
+        """Go through rounds that were written, with the model that had been learned from them."""
+        state = self._state
+        known = [self._read(r) for r in rounds]
+        if belief is None:
+            for observation in known:
+                state = state.after([observation])
+                state = state.with_betas(*self._betas(state))
+        elif known:
+            learned = state.learned
+            state = replace(replace(state, learned=None).after(known), learned=learned).with_belief(belief)
+            state = state.with_betas(*self._betas(state))
+        self._state = state
+
+    def _read(self, r: dict[str, Any]) -> Observation:
+        decision = None if r["decision"] is None else self._decision_index(r["decision"])
+        lower = -math.inf if r["lower"] is None else r["lower"]
+        return Observation(decision, self._point_index(r["point"]), r["y"], r["noise"], lower)
+
+    def _betas(self, state: State) -> tuple[float, float]:
+        """β of the next round: the one that certifies and the one that explores."""
+        gain = state.information_gain
+        return self.schedule.beta(state.t + 1, gain), self.exploring.beta(state.t + 1, gain)
+
+    def _observations(self, point: Query | ArrayLike, y: Any, decision: Any, noise: Any) -> list[Observation]:
         if isinstance(point, Query):
-            served = setting.locate_decision(point.decision if decision is None else decision, point.decision_index)
-            lower = point.lower if decision is None else None
-            return [(served, setting.locate_point(point.point, point.point_index), _value(y), lower)]
-        named = None if decision is None else setting.locate_decision(decision)
-        rows = _rows(point, y, sum(block.shape[1] for block in setting.blocks))
+            query = self._checked(point)
+            if decision is None:
+                return [Observation(query.decision_index, query.point_index, _value(y), _noise(noise), query.lower)]
+            return [Observation(self._decision_index(decision), query.point_index, _value(y), _noise(noise))]
+        named = None if decision is None else self._decision_index(decision)
+        rows = _rows(point, y, self._columns)
         if rows is None:
-            return [(named, setting.locate_point(point), _value(y), None)]
+            return [Observation(named, self._point_index(point), _value(y), _noise(noise))]
         if decision is not None:
             raise ValueError("expected a decision with a single point only: tell the points one by one")
-        values = [_value(v) for v in np.asanyarray(y)]
-        return [(None, setting.locate_point(row), v, None) for row, v in zip(rows, values, strict=True)]
+        values = [_value(v) for v in (y if isinstance(y, list | tuple) else np.asanyarray(y))]
+        noises = [noise] * len(values) if noise is None or np.ndim(noise) == 0 else list(noise)
+        if len(noises) != len(values):
+            raise ValueError(f"expected one noise, or one per value, got {len(noises)} for {len(values)} values")
+        return [
+            Observation(None, self._point_index(row), v, _noise(s))
+            for row, v, s in zip(rows, values, noises, strict=True)
+        ]
+
+    @property
+    def _columns(self) -> int:
+        setting = self._setting
+        return setting.points_space.dim if isinstance(setting, SpaceRegion) else sum(b.shape[1] for b in setting.blocks)
+
+    def _checked(self, query: Query) -> Query:
+        """The query with indices that belong to this optimiser, wherever it comes from."""
+        if not isinstance(query, Query):
+            raise TypeError(f"expected a query that `ask` returned, got {query!r:.200}")
+        decision = self._decision_index(query.decision, query.decision_index)
+        point = self._point_index(query.point, query.point_index)
+        return replace(query, decision_index=decision, point_index=point)
+
+    def _decision_index(self, decision: Any, guess: Index = -1) -> Index:
+        setting = self._setting
+        if isinstance(setting, SpaceRegion):
+            return tuple(setting.locate_decision(decision).tolist())
+        return setting.locate_decision(decision, guess if isinstance(guess, int) else -1)
+
+    def _point_index(self, point: Any, guess: Index = -1) -> Index:
+        setting = self._setting
+        if isinstance(setting, SpaceRegion):
+            return tuple(setting.locate_point(point).tolist())
+        return setting.locate_point(point, guess if isinstance(guess, int) else -1)
 
 
-def _warn_of_surprise(before: State, last: Round) -> None:
+def _schedule(beta: float | Schedule, name: str) -> Schedule:
+    if isinstance(beta, Schedule):
+        return beta
+    if not is_number(beta) or beta <= 0:
+        raise ValueError(f"expected {name} above 0 (the paper's 2 standard deviations are beta=4.0), got {beta!r}")
+    return Constant(float(beta))
+
+
+def _warn_of_surprise(before: State, point: Index, y: float) -> None:
     """Say so if a value is one that the model all but excluded: then its bounds are wrong too."""
-    posterior, at = before.posterior, last.point_index
-    spread = math.sqrt(posterior.variance[at] + posterior.gp.noise_variance(posterior.prior_variance[at]))
-    off = abs(last.y - posterior.mean[at]) / spread
+    mean, spread = before.predicted(point)
+    off = abs(y - mean) / spread
     if off > SURPRISE:
         warnings.warn(
-            f"y = {last.y:.4g} is {off:.0f} standard deviations from what the model expected there, so its bounds are "
+            f"y = {y:.4g} is {off:.0f} standard deviations from what the model expected there, so its bounds are "
             "wrong: choose mean, variance, lengthscales and noise of the prior by what f is like (docs/priors.md)",
-            stacklevel=3,
+            stacklevel=4,
         )
+
+
+def _written(r: Round) -> dict[str, Any]:
+    """A round as JSON."""
+    decision = plain(r.decision) if r.asked else None
+    y, lower = None if math.isnan(r.y) else r.y, None if math.isinf(r.lower) else r.lower
+    return {"decision": decision, "point": plain(r.point), "y": y, "noise": r.noise, "lower": lower}
 
 
 def _rows(points: ArrayLike, y: ArrayLike, dim: int) -> Array | None:
@@ -298,21 +452,39 @@ def _rows(points: ArrayLike, y: ArrayLike, dim: int) -> Array | None:
     return rows
 
 
-def _value(y: ArrayLike) -> float:
+def _value(y: Any) -> float | None:
+    if y is None:
+        return None
     if np.ndim(y) != 0 or np.ma.is_masked(y) or np.asarray(y).dtype.kind not in "iuf":
-        raise ValueError(f"expected one number as the value y of one point, got {y!r}")
-    value = float(y)  # type: ignore[arg-type]
+        raise ValueError(f"expected one number as the value y of one point (None if it failed), got {y!r}")
+    value = float(y)
     if not math.isfinite(value):
-        raise ValueError(f"expected a finite value y, got {value}: leave failed evaluations out")
+        raise ValueError(f"expected a finite value y, got {value}: tell None for a failed evaluation")
     return value
 
 
-def _json(decision: Decision) -> Any:
-    return decision.tolist() if isinstance(decision, np.ndarray) else decision
+def _noise(noise: Any) -> float | None:
+    if noise is None:
+        return None
+    if not (is_number(noise) and 0 < noise < 1e150):
+        raise ValueError(f"expected noise as a standard deviation above 0, got {noise!r}")
+    return float(noise)
 
 
-def _readable(value: Decision) -> str:
-    if not isinstance(value, np.ndarray):
+def plain(value: Any) -> Any:
+    """A decision or a point as JSON."""
+    if isinstance(value, Mapping):
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def readable(value: Any) -> str:
+    """A decision or a point in a sentence."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {readable(v)}" for name, v in value.items())
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    if not isinstance(value, np.ndarray | list | tuple):
         return repr(value)
-    shown = [f"{v:.4g}" for v in (value if len(value) <= 12 else value[:6])]
+    shown = [readable(v) if isinstance(v, str) else f"{v:.4g}" for v in (value if len(value) <= 12 else value[:6])]
     return f"[{', '.join(shown)}{', ...' if len(value) > 12 else ''}]"

@@ -13,7 +13,7 @@ import numpy as np
 from stableopt._arrays import Array
 from stableopt.optimizer import Query, Report
 from stableopt.problems import Problem
-from stableopt.state import State
+from stableopt.state import FiniteState
 
 try:
     import matplotlib  # noqa: F401
@@ -61,7 +61,7 @@ def objective(axes: Axes, problem: Problem, *, robust: bool = False) -> None:
 
 def belief(
     axes: Axes,
-    state: State,
+    state: FiniteState,
     *,
     problem: Problem | None = None,
     query: Query | None = None,

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from stableopt._value import Value
-from stableopt.state import State
+from stableopt.state import Index, State
 
 
 class Sample(NamedTuple):
-    """Numbers of the point to measure and of the decision that it serves."""
+    """The point to measure and the decision that it serves, as the state numbers them."""
 
-    decision: int
-    point: int
+    decision: Index
+    point: Index
 
 
 class SamplingRule(Value, ABC):
@@ -36,8 +36,8 @@ class ReportingRule(Value, ABC):
     """Whether the rule looks at the intersection of the bounds of all rounds."""
 
     @abstractmethod
-    def choose(self, state: State) -> int:
-        """The number of the decision to report."""
+    def choose(self, state: State) -> Index:
+        """The decision to report, as the state numbers it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class LargestUcb(SamplingRule):
     def sample(self, state: State, seed: int) -> Sample:
         """The point with the largest ucb, and the decision that it stands for."""
         point = state.most_promising_point()
-        return Sample(state.setting.decision_of(point), point)
+        return Sample(state.decision_of(point), point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +80,14 @@ class UniformlyRandom(SamplingRule):
     def sample(self, state: State, seed: int) -> Sample:
         """A random point, and the decision that it stands for."""
         point = state.random_point(seed)
-        return Sample(state.setting.decision_of(point), point)
+        return Sample(state.decision_of(point), point)
 
 
 @dataclass(frozen=True, eq=False)
 class BestSoFar(ReportingRule):
     """Among the decisions of all rounds, the one with the largest worst-case lcb_t: the paper's experiments."""
 
-    def choose(self, state: State) -> int:
+    def choose(self, state: State) -> Index:
         """The decision with the best guarantee now."""
         return state.safest()
 
@@ -96,12 +96,13 @@ class BestSoFar(ReportingRule):
 class BestWhenAsked(ReportingRule):
     """Among the decisions of all rounds, the one whose worst-case lcb_{τ−1} at its own round τ was largest.
 
-    This is x^(T) of Theorem 1 (eq. final_point); of equal ones, the earliest.
+    This is x^(T) of Theorem 1 (eq. final_point); of equal ones, the earliest. Before any round, `BestSoFar` takes over.
     """
 
-    def choose(self, state: State) -> int:
+    def choose(self, state: State) -> Index:
         """The decision with the best guarantee at its time."""
-        return max(state.rounds, key=lambda r: (r.asked, r.lower, -r.t)).decision_index
+        best = max(state.rounds, key=lambda r: (r.asked, r.lower, -r.t))
+        return best.decision_index if best.asked else state.safest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,7 @@ class BestIntersected(ReportingRule):
 
     intersects = True
 
-    def choose(self, state: State) -> int:
+    def choose(self, state: State) -> Index:
         """The decision with the best guarantee that was ever known."""
         return state.safest(intersected=True)
 
@@ -122,7 +123,7 @@ class BestIntersected(ReportingRule):
 class BestOfAll(ReportingRule):
     """Of all decisions, tried or not, the one with the largest worst-case lcb_t: never a worse guarantee."""
 
-    def choose(self, state: State) -> int:
+    def choose(self, state: State) -> Index:
         """The decision with the best guarantee."""
         return state.safest(tried=False)
 
@@ -135,7 +136,7 @@ class MostPromising(ReportingRule):
     MaxiMin-GP-UCB; this rule uses the newest ones.
     """
 
-    def choose(self, state: State) -> int:
+    def choose(self, state: State) -> Index:
         """The most promising decision."""
         return state.optimistic.decision
 
@@ -144,7 +145,7 @@ class MostPromising(ReportingRule):
 class Last(ReportingRule):
     """The decision of the last round."""
 
-    def choose(self, state: State) -> int:
+    def choose(self, state: State) -> Index:
         """The decision of the last round that was asked for, or else what the last observation stands for."""
         return max(state.rounds, key=lambda r: (r.asked, r.t)).decision_index
 

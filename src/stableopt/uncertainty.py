@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stableopt._arrays import Array, matrix, numbers, row_of, vector
 from stableopt._value import Value
+from stableopt.spaces import Space
 
 BOUNDARY = 1.0 + 1e-9
 Mask = NDArray[np.bool_]
@@ -36,25 +37,34 @@ def boundary(reach: Array, magnitude: Array) -> float:
 class UncertaintySet(Value):
     """Any of the sets below."""
 
+    def scaled(self, factor: float) -> UncertaintySet:
+        """The same set with every perturbation ``factor`` times as large; what has no size stays as it is."""
+        return self
+
     def __mul__(self, other: UncertaintySet) -> Combined:
         return Combined((*_parts(self), *_parts(other)))
 
 
 class Perturbation(UncertaintySet, ABC):
-    """Moves x to another point x' of D; with ``columns``, only those coordinates may change."""
+    """Moves x to another point x' of D; with ``columns``, only those coordinates (by number or name) may change."""
 
-    columns: Sequence[int] | None
+    columns: Sequence[int | str] | None
 
     @abstractmethod
     def reaches(self, A: Array, B: Array) -> Mask:
         """Which rows of B each row of A may be turned into (len(A), len(B))."""
 
+    @abstractmethod
+    def scaled(self, factor: float) -> Perturbation:
+        """The same perturbation, ``factor`` times as large."""
+
     def free(self, dim: int) -> list[int]:
         """The coordinates that may change, of ``dim``."""
         columns = range(dim) if self.columns is None else self.columns
-        if any(c >= dim for c in columns):
-            raise ValueError(f"expected columns of points with {dim} coordinates, got {list(columns)}")
-        return list(columns)
+        numbers = [c for c in columns if isinstance(c, int) and c < dim]
+        if len(numbers) < len(columns):
+            raise ValueError(f"expected numbers of columns of points with {dim} coordinates, got {list(columns)}")
+        return numbers
 
 
 class NormBall(Perturbation, ABC):
@@ -82,7 +92,7 @@ class Ball(NormBall):
     eps: float
     norm: float | str = 2
     scales: float | Sequence[float] | None = None
-    columns: Sequence[int] | None = None
+    columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps", _eps(self.eps))
@@ -103,13 +113,17 @@ class Ball(NormBall):
         free = self.free(dim)
         return _spread(1.0 if self.scales is None else self.scales, free, dim, "scales") * self.eps
 
+    def scaled(self, factor: float) -> Ball:
+        """The ball with another eps."""
+        return replace(self, eps=factor * self.eps)
+
 
 @dataclass(frozen=True, eq=False)
 class Rectangle(NormBall):
     """All x' in D with |x'_j − x_j| ≤ half_widths_j in every coordinate; 0 keeps one, a single number is for all."""
 
     half_widths: float | Sequence[float]
-    columns: Sequence[int] | None = None
+    columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "half_widths", _lengths(self.half_widths, "half_widths", least=0.0, strict=False))
@@ -124,13 +138,137 @@ class Rectangle(NormBall):
         """The half-widths in the free coordinates, 0 in the others."""
         return _spread(self.half_widths, self.free(dim), dim, "half_widths")
 
+    def scaled(self, factor: float) -> Rectangle:
+        """The rectangle with other half-widths."""
+        return replace(self, half_widths=(factor * np.asarray(self.half_widths)).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Relative(Perturbation):
+    """All x' in D with |x'_j − x_j| ≤ fractions_j·|x_j| in every coordinate: ±2 % is ``Relative(0.02)``."""
+
+    fractions: float | Sequence[float]
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fractions", _lengths(self.fractions, "fractions", least=0.0, strict=False))
+        if np.max(self.fractions) >= 1:
+            raise ValueError(f"expected fractions below 1 (±2 % is 0.02), got {self.fractions}")
+        object.__setattr__(self, "columns", _columns(self.columns))
+
+    def fraction(self, dim: int) -> Array:
+        """The fractions in the free coordinates, 0 in the others."""
+        return _spread(self.fractions, self.free(dim), dim, "fractions")
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are within the fractions of each row of A."""
+        reached = np.ones((len(A), len(B)), dtype=bool)
+        for a, b, fraction in zip(A.T, B.T, self.fraction(A.shape[1]), strict=True):
+            rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(a).max(), np.abs(b).max()) if fraction else 0.0
+            reached &= np.abs(b - a[:, None]) <= (BOUNDARY * fraction * np.abs(a) + rounding)[:, None]
+        return reached
+
+    def scaled(self, factor: float) -> Relative:
+        """The same with other fractions."""
+        return replace(self, fractions=(factor * np.asarray(self.fractions)).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid(Perturbation):
+    """All x' in D with (x' − x)ᵀ Σ⁻¹ (x' − x) ≤ 1, where Σ is the ``matrix``: for tolerances that go together.
+
+    ``Ellipsoid(9 * covariance)`` holds all that is at most three standard deviations away.
+    """
+
+    matrix: Sequence[Sequence[float]]
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        sigma = numbers(self.matrix, "matrix")
+        if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.all(np.isfinite(sigma)):
+            raise ValueError(
+                f"expected a square matrix of finite numbers, got shape {sigma.shape}: {self.matrix!r:.200}"
+            )
+        if np.abs(sigma - sigma.T).max() > 1e-9 * np.abs(sigma).max() or np.linalg.eigvalsh(sigma).min() <= 0:
+            raise ValueError(
+                f"expected a symmetric positive definite matrix, got {sigma.tolist()}: is it a covariance?"
+            )
+        object.__setattr__(self, "matrix", tuple(map(tuple, ((sigma + sigma.T) / 2).tolist())))
+        object.__setattr__(self, "columns", _columns(self.columns))
+
+    def root(self, free: int) -> Array:
+        """A lower triangular R with R Rᵀ = Σ, so that x' − x = R s with ‖s‖ ≤ 1 (free, free)."""
+        if len(self.matrix) != free:
+            raise ValueError(f"expected a matrix with {free} rows, one per free coordinate, got {len(self.matrix)}")
+        return np.linalg.cholesky(np.array(self.matrix))
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are in the ellipsoid around each row of A."""
+        free = self.free(A.shape[1])
+        whiten = np.linalg.inv(self.root(len(free))).T
+        inside = _within(A[:, free] @ whiten, B[:, free] @ whiten, np.ones(len(free)), 2)
+        return inside & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+
+    def scaled(self, factor: float) -> Ellipsoid:
+        """The ellipsoid with other axes; its matrix must stay invertible, so a factor of 0 is replaced by 1e-6."""
+        return replace(self, matrix=(max(factor, 1e-6) ** 2 * np.array(self.matrix)).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Perturbation):
+    """A set of your own: all x' with contains(x, x'), where project(x, z) is the nearest such x' to z.
+
+    Both get the coordinates in ``columns`` (all that are numbers by default) as arrays, in your own units. With
+    ``vectorized=True`` they get rows (n, k) instead and return n truth values and (n, k) coordinates. Finite domains
+    need no ``project``.
+    """
+
+    contains: Callable[[Array, Array], Any]
+    project: Callable[[Array, Array], Any] | None = None
+    vectorized: bool = False
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", _columns(self.columns))
+        if not callable(self.contains) or not (self.project is None or callable(self.project)):
+            raise TypeError(
+                f"expected functions contains(x, z) and project(x, z), got {self.contains!r}, {self.project!r}"
+            )
+
+    def members(self, X: Array, Z: Array) -> Mask:
+        """Row by row, whether z is in the set of x (n,)."""
+        if self.vectorized:
+            return np.asarray(self.contains(X, Z), dtype=bool).reshape(len(X))
+        return np.array([bool(self.contains(x, z)) for x, z in zip(X, Z, strict=True)], dtype=bool)
+
+    def projected(self, X: Array, Z: Array) -> Array:
+        """Row by row, the nearest z in the set of x (n, k)."""
+        if self.project is None:
+            raise ValueError("expected a projection for a continuous domain: Within(contains, project)")
+        nearest = self.project(X, Z) if self.vectorized else [self.project(x, z) for x, z in zip(X, Z, strict=True)]
+        rows = np.asarray(nearest, dtype=float)
+        if rows.shape != Z.shape or not np.all(np.isfinite(rows)):
+            raise ValueError(f"expected project(x, z) to return {Z.shape[1]} finite coordinates, got {nearest!r:.200}")
+        return rows
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are in the set of each row of A."""
+        free = self.free(A.shape[1])
+        a, b = (np.repeat(A[:, free], len(B), axis=0), np.tile(B[:, free], (len(A), 1)))
+        inside = self.members(a, b).reshape(len(A), len(B))
+        return inside & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+
+    def scaled(self, factor: float) -> Within:
+        """Refused: only its author knows how to make such a set larger."""
+        raise ValueError("expected a set with a size, such as Ball(0.1): a set of your own cannot be made larger")
+
 
 @dataclass(frozen=True, eq=False)
 class Hamming(Perturbation):
     """All x' in D that differ from x in at most ``radius`` of the (categorical) columns and nowhere else."""
 
     radius: int = 1
-    columns: Sequence[int] | None = None
+    columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.radius, bool) or not isinstance(self.radius, int | np.integer) or self.radius < 0:
@@ -146,6 +284,10 @@ class Hamming(Perturbation):
         differ = np.rint(cdist(A[:, free], B[:, free], "hamming") * len(free))
         return (differ <= self.radius) & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
 
+    def scaled(self, factor: float) -> Hamming:
+        """The same with another radius, rounded down to whole columns."""
+        return replace(self, radius=math.floor(factor * self.radius))
+
 
 @dataclass(frozen=True, eq=False)
 class Distance(Perturbation):
@@ -158,7 +300,11 @@ class Distance(Perturbation):
     distance: Callable[[Array, Array], Any]
     eps: float
     vectorized: bool = False
-    columns: Sequence[int] | None = None
+    columns: Sequence[int | str] | None = None
+
+    def scaled(self, factor: float) -> Distance:
+        """The same distance with another eps."""
+        return replace(self, eps=factor * self.eps)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "eps", _eps(self.eps))
@@ -194,17 +340,18 @@ class Distance(Perturbation):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Parameters(UncertaintySet):
-    """An unknown parameter θ in a finite Θ: x is turned into (x, θ) for any row θ of ``theta``."""
+    """An unknown parameter θ in Θ: x is turned into (x, θ) for any row θ of ``theta``, or any θ of a ``Space``."""
 
-    theta: ArrayLike
+    theta: ArrayLike | Space
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "theta", matrix(self.theta, "parameters"))
+        if not isinstance(self.theta, Space):
+            object.__setattr__(self, "theta", matrix(self.theta, "parameters"))
 
     @property
     def block(self) -> Array:
         """Θ, one row per parameter (m, q)."""
-        return np.asarray(self.theta)
+        return _rows(self.theta)
 
     @property
     def allowed(self) -> NDArray[np.intp]:
@@ -217,6 +364,8 @@ class Parameters(UncertaintySet):
         return self.allowed
 
     def __repr__(self) -> str:
+        if isinstance(self.theta, Space):
+            return f"Parameters({self.theta})"
         return f"Parameters({len(self.block)} parameters with {self.block.shape[1]} coordinates)"
 
 
@@ -225,17 +374,20 @@ class Estimate(UncertaintySet):
     """Robust estimation: θ is known to be near an estimate θ̄, within the perturbation ``within`` of it.
 
     ``Estimate(theta, [0.5], Ball(0.1))`` turns x into (x, θ) for every row θ of ``theta`` at most 0.1 from 0.5. The
-    estimate is a row of ``theta`` itself.
+    estimate is a row of ``theta`` itself, or a point of it where ``theta`` is a ``Space``.
     """
 
-    theta: ArrayLike
-    estimate: ArrayLike
+    theta: ArrayLike | Space
+    estimate: Any
     within: Perturbation
 
     def __post_init__(self) -> None:
-        theta = matrix(self.theta, "parameters")
         if not isinstance(self.within, Perturbation):
             raise TypeError(f"expected a perturbation of the estimate such as Ball(0.1), got {self.within!r}")
+        if isinstance(self.theta, Space):
+            object.__setattr__(self, "estimate", _plain_point(self.theta, self.estimate))
+            return
+        theta = matrix(self.theta, "parameters")
         estimate = theta[row_of(theta, self.estimate, "estimate", "Θ")]
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "estimate", tuple(estimate.tolist()))
@@ -245,7 +397,11 @@ class Estimate(UncertaintySet):
     @property
     def block(self) -> Array:
         """Θ, one row per parameter (m, q)."""
-        return np.asarray(self.theta)
+        return _rows(self.theta)
+
+    def scaled(self, factor: float) -> Estimate:
+        """The same estimate, with another perturbation of it."""
+        return replace(self, within=self.within.scaled(factor))
 
     @property
     def allowed(self) -> NDArray[np.intp]:
@@ -258,6 +414,8 @@ class Estimate(UncertaintySet):
         return np.array([row_of(self.block, self.estimate, "estimate", "Θ")])
 
     def __repr__(self) -> str:
+        if isinstance(self.theta, Space):
+            return f"Estimate({self.estimate}, within={self.within}, {self.theta})"
         return f"Estimate({np.asarray(self.estimate).tolist()}, within={self.within}, {len(self.allowed)} parameters)"
 
 
@@ -335,6 +493,10 @@ class Combined(UncertaintySet):
         if len(chosen) > 1 and (None in chosen or len(set(flat)) < len(flat)):
             raise ValueError(f"expected perturbations with columns of their own (columns=...), got {chosen}")
 
+    def scaled(self, factor: float) -> Combined:
+        """Every part with another size."""
+        return Combined([part.scaled(factor) for part in self.parts])
+
     @property
     def perturbations(self) -> list[Perturbation]:
         """The parts that move x."""
@@ -344,6 +506,12 @@ class Combined(UncertaintySet):
     def parameters(self) -> Parameters | Estimate | None:
         """The part that chooses θ, if there is one."""
         return next((part for part in self.parts if isinstance(part, Parameters | Estimate)), None)
+
+
+def continuous(uncertainty: UncertaintySet) -> bool:
+    """Whether the adversary has more than finitely many choices even on a finite domain."""
+    parameters = uncertainty.parameters if isinstance(uncertainty, Combined) else uncertainty
+    return isinstance(parameters, Parameters | Estimate) and isinstance(parameters.theta, Space)
 
 
 def _parts(uncertainty: UncertaintySet) -> tuple[UncertaintySet, ...]:
@@ -405,15 +573,29 @@ def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | t
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
-def _columns(columns: Sequence[int] | None) -> tuple[int, ...] | None:
+def _columns(columns: Sequence[int | str] | None) -> tuple[int | str, ...] | None:
     if columns is None:
         return None
     if np.ndim(columns) != 1:
-        raise ValueError(f"expected a list of column numbers, got {columns!r}")
-    chosen = tuple(int(c) for c in columns)
-    if not chosen or min(chosen) < 0 or len(set(chosen)) < len(chosen):
-        raise ValueError(f"expected distinct column numbers from 0, got {list(columns)}")
+        raise ValueError(f"expected a list of column numbers or names, got {columns!r}")
+    chosen = tuple(c if isinstance(c, str) else int(c) for c in columns)
+    if not chosen or any(c < 0 for c in chosen if isinstance(c, int)) or len(set(chosen)) < len(chosen):
+        raise ValueError(f"expected distinct column numbers from 0, or names, got {list(columns)}")
     return chosen
+
+
+def _rows(theta: ArrayLike | Space) -> Array:
+    if isinstance(theta, Space):
+        raise TypeError(f"expected finitely many parameters as rows, got {theta}")
+    return np.asarray(theta)
+
+
+def _plain_point(space: Space, estimate: Any) -> Any:
+    """The estimate as plain data that JSON can hold, if it is a point of the space."""
+    space.encode(estimate, "estimate")
+    if isinstance(estimate, Mapping):
+        return {name: v.item() if isinstance(v, np.generic) else v for name, v in estimate.items()}
+    return tuple(np.atleast_1d(np.asarray(estimate, dtype=object)).tolist())
 
 
 def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:

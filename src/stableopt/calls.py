@@ -1,0 +1,371 @@
+"""One call for everything: `maximize` and `minimize` a function of yours, or `assess` the data that you have.
+
+They build the same `Optimizer` that ask and tell use and hand it back with the result. Only here is a sign flipped: the
+rest of the library maximises.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stableopt._arrays import is_number
+from stableopt.domains import Domain, Points
+from stableopt.gp import GP
+from stableopt.learning import Learned
+from stableopt.optimizer import Optimizer
+from stableopt.results import Assessment, Result
+from stableopt.rules import Algorithm, BestOfAll, OptimisticPessimistic
+from stableopt.schedules import Schedule
+from stableopt.spaces import Space
+from stableopt.uncertainty import Parameters, Rectangle, Relative, UncertaintySet
+
+DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
+EXPLORE = 1.0
+MOST_FAILURES = 5
+
+
+class ObjectiveError(RuntimeError):
+    """The function failed too often in a row; ``result`` is what was known by then (None if nothing)."""
+
+    def __init__(self, message: str, result: Result | None) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+def maximize(
+    f: Callable[[Any], float],
+    ranges: Mapping[str, Any] | Sequence[Any] | Space | Domain,
+    tolerance: Any = None,
+    *,
+    environment: Any = None,
+    evaluations: int = 40,
+    data: Any = None,
+    value: str = "value",
+    noise: float | None = None,
+    initial: int | None = None,
+    seconds: float | None = None,
+    target: float | None = None,
+    seed: int = 0,
+    model: GP | Learned | None = None,
+    beta: float | Schedule = 4.0,
+    explore: float | Schedule | None = EXPLORE,
+    algorithm: str | Algorithm = DEFAULT,
+    progress: bool | None = None,
+    callback: Callable[[Result], Any] | None = None,
+) -> Result:
+    """Find the decision whose worst case is best, from at most ``evaluations`` calls of f.
+
+    f: takes a point (a dictionary if the ranges are named, else an array) and returns a number. If it raises an
+        exception or returns NaN, the evaluation counts as failed and another point is tried; five failures in a row
+        raise `ObjectiveError`, which carries the result so far.
+    ranges: ``{"temperature": (20, 90)}`` or ``[(20, 90)]``; see `Space` for log scales, integers and categories.
+    tolerance: how far a decision may be off, in your units: a number each (``{"temperature": 2.0}``), a percentage of
+        the value ("2%"), or any uncertainty set such as ``Ball(0.5)``.
+    environment: what can be set in the experiment but not afterwards: ranges by name, or a list of scenarios.
+    data: earlier experiments: points and values ``(X, y)``, or a table (a dictionary of columns, a DataFrame) with the
+        values in the column ``value``. With ``evaluations=0`` the answer comes from them alone.
+    noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
+    initial: how many points are spread out before the model takes over.
+    seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.
+    beta, explore: the β that certifies, and the one that explores.
+    progress: a line with the current guarantee on stderr; by default if that is a terminal.
+    callback: called with the result after every evaluation; stops if it returns True.
+
+    Ctrl-C stops, too, and returns what is known.
+    """
+    optimizer = _optimizer(ranges, tolerance, environment, noise, initial, seed, model, beta, explore, algorithm)
+    return _run(f, optimizer, 1, evaluations, data, value, seconds, target, progress, callback)
+
+
+def minimize(
+    f: Callable[[Any], float],
+    ranges: Mapping[str, Any] | Sequence[Any] | Space | Domain,
+    tolerance: Any = None,
+    *,
+    environment: Any = None,
+    evaluations: int = 40,
+    data: Any = None,
+    value: str = "value",
+    noise: float | None = None,
+    initial: int | None = None,
+    seconds: float | None = None,
+    target: float | None = None,
+    seed: int = 0,
+    model: GP | Learned | None = None,
+    beta: float | Schedule = 4.0,
+    explore: float | Schedule | None = EXPLORE,
+    algorithm: str | Algorithm = DEFAULT,
+    progress: bool | None = None,
+    callback: Callable[[Result], Any] | None = None,
+) -> Result:
+    """The same as `maximize` where small values are good: the worst case of a decision is its largest value.
+
+    A ``model`` that is given is one of −f.
+    """
+    optimizer = _optimizer(ranges, tolerance, environment, noise, initial, seed, model, beta, explore, algorithm)
+    return _run(f, optimizer, -1, evaluations, data, value, seconds, target, progress, callback)
+
+
+def assess(
+    data: Any,
+    ranges: Mapping[str, Any] | Sequence[Any] | Space | Domain,
+    tolerance: Any = None,
+    *,
+    environment: Any = None,
+    value: str = "value",
+    minimize: bool = False,
+    noise: float | None = None,
+    seed: int = 0,
+    model: GP | Learned | None = None,
+    beta: float | Schedule = 4.0,
+) -> Assessment:
+    """How stable is what you have? Bounds on the worst case of every past decision, and of the best one of all.
+
+    The arguments are those of `maximize`; nothing is evaluated.
+    """
+    optimizer = _optimizer(ranges, tolerance, environment, noise, None, seed, model, beta, None, DEFAULT)
+    sign = -1 if minimize else 1
+    _tell_data(optimizer, data, value, sign)
+    return Assessment(optimizer, sign)
+
+
+def _run(
+    f: Callable[[Any], float],
+    optimizer: Optimizer,
+    sign: int,
+    evaluations: int,
+    data: Any,
+    value: str,
+    seconds: float | None,
+    target: float | None,
+    progress: bool | None,
+    callback: Callable[[Result], Any] | None,
+) -> Result:
+    """The loop of `maximize` and `minimize`."""
+    if not callable(f):
+        raise TypeError(f"expected a function of a point, got {f!r}")
+    if isinstance(evaluations, bool) or not isinstance(evaluations, int | np.integer) or evaluations < 0:
+        raise ValueError(f"expected evaluations as a whole number of at least 0, got {evaluations!r}")
+    for name, limit in (("seconds", seconds), ("target", target)):
+        if limit is not None and (not is_number(limit) or limit < 0):
+            raise ValueError(f"expected {name} as a number of at least 0, got {limit!r}")
+    if data is not None:
+        _tell_data(optimizer, data, value, sign)
+    if not evaluations and not optimizer.rounds:
+        raise ValueError("expected evaluations of at least 1, or data: there is nothing to go by")
+    shown = sys.stderr.isatty() if progress is None else progress
+    stopped, errors, start, row = "budget", [], time.monotonic(), 0
+    try:
+        for done in range(evaluations):
+            if seconds is not None and time.monotonic() - start >= seconds and optimizer.rounds:
+                stopped = "time"
+                break
+            query = optimizer.ask()
+            y, error = _measure(f, query.point)
+            optimizer.tell(query, None if y is None else sign * y)
+            row = row + 1 if y is None else 0
+            errors += [error] if error else []
+            result = Result(optimizer, sign, "running", tuple(errors))
+            if row >= MOST_FAILURES:
+                known = Result(optimizer, sign, "failures", tuple(errors)) if optimizer.rounds else None
+                raise ObjectiveError(f"{row} evaluations in a row failed, the last one with: {error}", known)
+            if shown:
+                _show(result, done + 1, evaluations)
+            if callback is not None and callback(result) is True:
+                stopped = "callback"
+                break
+            if target is not None and optimizer.rounds and result.regret_bound <= target:
+                stopped = "target"
+                break
+    except KeyboardInterrupt:
+        if not optimizer.rounds:
+            raise
+        stopped = "interrupted"
+    finally:
+        if shown:
+            print(file=sys.stderr)
+    return Result(optimizer, sign, stopped, tuple(errors))
+
+
+def _measure(f: Callable[[Any], float], point: Any) -> tuple[float | None, str]:
+    """One value of f, or None and why there is none."""
+    try:
+        y = f(point)
+    except Exception as error:  # what a user's function may raise is not for us to know
+        return None, f"{type(error).__name__}: {error} (at {point})"
+    if isinstance(y, str | bytes | tuple | list | dict) or y is None or np.size(y) != 1:
+        raise TypeError(f"expected the function to return one number, got {y!r:.200} at {point}")
+    try:
+        number = float(np.asarray(y).reshape(()))
+    except (TypeError, ValueError):
+        raise TypeError(f"expected the function to return one number, got {y!r:.200} at {point}") from None
+    if not math.isfinite(number):
+        return None, f"the value {number} (at {point})"
+    return number, ""
+
+
+def _show(result: Result, done: int, evaluations: int) -> None:
+    """One line that tells how good the answer is by now."""
+    line = f"stableopt {done}/{evaluations}"
+    if result.optimizer.rounds:
+        worst, better = result.worst_case, result.regret_bound
+        sign = "≥" if result.sign > 0 else "≤"
+        bound = worst.lower if result.sign > 0 else worst.upper
+        line += f"  worst case {sign} {bound:.4g}, the best possible is at most {better:.3g} better"
+    print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+
+
+def _optimizer(
+    ranges: Any,
+    tolerance: Any,
+    environment: Any,
+    noise: float | None,
+    initial: int | None,
+    seed: int,
+    model: GP | Learned | None,
+    beta: float | Schedule,
+    explore: float | Schedule | None,
+    algorithm: str | Algorithm,
+) -> Optimizer:
+    """The optimiser that a user's words describe."""
+    domain = ranges if isinstance(ranges, Space | Domain) else Space(ranges)
+    uncertainty = _uncertainty(domain, tolerance, environment)
+    if model is not None and noise is not None:
+        raise ValueError("expected noise or a model with its own noise, got both")
+    prior = Learned(noise=noise) if model is None else model
+    return Optimizer(
+        domain, uncertainty, prior, algorithm=algorithm, beta=beta, explore=explore, initial=initial, seed=seed
+    )
+
+
+def _uncertainty(domain: Space | Domain, tolerance: Any, environment: Any) -> UncertaintySet:
+    parts = [*_tolerances(domain, tolerance)]
+    if environment is not None:
+        parts.append(_environment(environment))
+    if not parts:
+        raise ValueError(
+            'expected a tolerance such as {"x": 0.1} or an environment: what may go wrong with a decision? '
+            "(tolerance=0 if nothing)"
+        )
+    combined = parts[0]
+    for part in parts[1:]:
+        combined = combined * part
+    return combined
+
+
+def _tolerances(domain: Space | Domain, tolerance: Any) -> list[UncertaintySet]:
+    """The perturbations that a tolerance means: a rectangle, and what is relative to the value."""
+    if tolerance is None or isinstance(tolerance, UncertaintySet):
+        return [] if tolerance is None else [tolerance]
+    if not isinstance(domain, Space):
+        if is_number(tolerance):
+            return [Rectangle(tolerance)]
+        raise ValueError(f"expected an uncertainty set such as Ball(0.1) for a finite domain, got {tolerance!r}")
+    if isinstance(tolerance, Mapping):
+        named = {name: given for name, given in tolerance.items() if domain.column(name) >= 0}
+    elif isinstance(tolerance, str) or np.ndim(tolerance) == 0:
+        named = {domain.labels[c]: tolerance for c in domain.numeric}
+    elif len(tolerance) == len(domain.numeric):
+        named = {domain.labels[c]: t for c, t in zip(domain.numeric, tolerance, strict=True)}
+    else:
+        raise ValueError(f"expected one tolerance, or one for each of {len(domain.numeric)} numbers, got {tolerance!r}")
+    columns = (
+        {domain.column(name): given for name, given in named.items()}
+        if domain.names
+        else {int(name): given for name, given in named.items()}
+    )
+    parsed = {c: _tolerance(given, domain.labels[c]) for c, given in columns.items()}
+    fixed = {c: size for c, (size, relative) in parsed.items() if not relative}
+    moving = {c: size for c, (size, relative) in parsed.items() if relative}
+    found: list[UncertaintySet] = []
+    if fixed:
+        found.append(Rectangle(list(fixed.values()), columns=list(fixed)))
+    if moving:
+        found.append(Relative(list(moving.values()), columns=list(moving)))
+    return found
+
+
+def _tolerance(given: Any, name: str) -> tuple[float, bool]:
+    """How far off, and whether that is a fraction of the value."""
+    if isinstance(given, str) and given.strip().endswith("%"):
+        try:
+            size = float(given.strip()[:-1]) / 100
+        except ValueError:
+            size = math.nan
+        if 0 <= size < 1:
+            return size, True
+    elif is_number(given) and given >= 0:
+        return float(given), False
+    raise ValueError(f'expected a tolerance of {name!r} as a number of at least 0, or such as "2%", got {given!r}')
+
+
+def _environment(environment: Any) -> UncertaintySet:
+    """The parameters that an environment means: ranges, or rows of scenarios."""
+    if isinstance(environment, UncertaintySet):
+        return environment
+    if isinstance(environment, Mapping | Space):
+        return Parameters(environment if isinstance(environment, Space) else Space(environment))
+    rows = list(environment) if isinstance(environment, Sequence | np.ndarray) else []
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        names = tuple(rows[0])
+        if any(set(row) != set(names) for row in rows):
+            raise ValueError(f"expected scenarios with the same names, got {[sorted(row) for row in rows]}")
+        values = [[row[name] for name in names] for row in rows]
+        points = Points(values)
+        return Parameters(Space([points], [names if len(names) > 1 else names[0]]))
+    if rows and not any(isinstance(row, str) for row in rows):
+        return Parameters(environment)
+    raise ValueError(
+        'expected an environment such as {"wind": (0, 12)} or a list of scenarios [{"wind": 3.0}, {"wind": 9.0}], got '
+        f"{environment!r:.200}"
+    )
+
+
+def _tell_data(optimizer: Optimizer, data: Any, value: str, sign: int) -> None:
+    """Earlier experiments, told at once; rows without a value count as failed."""
+    points, values = _table(optimizer, data, value)
+    good = [v is not None and is_number(v) for v in values]
+    for point, known in zip(points, good, strict=True):
+        if not known:
+            optimizer.tell(point, None)
+    kept = [p for p, known in zip(points, good, strict=True) if known]
+    if not kept:
+        raise ValueError("expected data with at least one value")
+    optimizer.tell_all(kept, [sign * float(v) for v, known in zip(values, good, strict=True) if known])
+
+
+def _table(optimizer: Optimizer, data: Any, value: str) -> tuple[list[Any], list[Any]]:
+    """Points and values of a pair (X, y) or of a table."""
+    if isinstance(data, tuple) and len(data) == 2:
+        X, y = data
+        points = [dict(p) for p in X] if len(X) and isinstance(X[0], Mapping) else X
+        points = list(points) if not hasattr(points, "columns") else points
+        if hasattr(points, "columns"):
+            points = [dict(zip(points.columns, row, strict=True)) for row in np.asarray(points, dtype=object).tolist()]
+        elif isinstance(X, Mapping):
+            points = [dict(zip(X, row, strict=True)) for row in zip(*X.values(), strict=True)]
+        if len(points) != len(y):
+            raise ValueError(f"expected as many values as points, got {len(y)} and {len(points)}")
+        return list(points), [v.item() if isinstance(v, np.generic) else v for v in y]
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        data = {name: list(data[name]) for name in data.columns}
+    if not isinstance(data, Mapping) or value not in data:
+        raise ValueError(
+            f"expected data as (X, y), or as a table with a column {value!r} (value=...) for the values, got "
+            f"{list(data) if isinstance(data, Mapping) else type(data).__name__}"
+        )
+    names = optimizer.names
+    if names is None:
+        raise ValueError("expected named ranges for a table: use {name: (low, high)}, or give data as (X, y)")
+    missing = [name for name in names if name not in data]
+    if missing:
+        raise ValueError(f"expected columns {names} in the data, got none for {missing}")
+    plain = {name: [v.item() if isinstance(v, np.generic) else v for v in data[name]] for name in [*names, value]}
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*(plain[name] for name in names), strict=True)]
+    return rows, plain[value]

@@ -1,0 +1,378 @@
+"""Max-min over continuous and mixed decisions by local search: many starts, an exchange of worst cases, a polish.
+
+In the spirit of Bertsimas, Nohadani and Teo's robust local search: the inner minimum is not smooth, but along a fixed
+scenario the value is. So a decision carries a handful of active scenarios, climbs the smallest of them, gets a new
+worst case, and so on. The solver sees a function of points with its gradient; it knows nothing of models or sets.
+
+    scan      space-filling and past decisions against more and more scenarios; a minimum over few is an upper bound
+    ascend    the best, spread out, climb together on their active scenarios; the hopeless are dropped on the way
+    polish    the best few: solve for the active scenarios, find a worse one, repeat; discrete neighbours are tried
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from stableopt._arrays import Array, Indices
+from stableopt.maxmin.descent import FAR, Descent, Front, Oracle, climb, highest, lowest, paired, size, spread_out
+
+_POLLED = 1e-5  # of the spread of F: what a jump must gain
+_CLOSE = 2e-6  # of the spread of F: the two sides of the search have met
+
+
+class Smooth(Protocol):
+    """A function of points with its gradient, evaluated in batches."""
+
+    def __call__(self, Z: Array) -> Array:
+        """Values at the points: (n, P) -> (n,)."""
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """Values and gradients at the points: (n, P) -> (n,), (n, P)."""
+
+
+class Region(Protocol):
+    """Decisions, and scenarios that turn them into points.
+
+    All coordinates are of the order of 1: a decision's box is [0, 1]^d in its continuous coordinates.
+    """
+
+    dim: int
+    """d, coordinates of a decision."""
+    width: int
+    """q, coordinates of a scenario; with 0 a decision has just one point."""
+
+    def decisions(self, count: int, seed: int) -> Array:
+        """Space-filling decisions (<= count, d); all of them if there are no more than that."""
+
+    def scenarios(self, count: int, seed: int) -> Array:
+        """A spread of scenarios (<= count, q): the one that changes nothing, then extremes, then inner ones."""
+
+    def clip(self, X: Array) -> Array:
+        """The nearest decisions that exist; discrete coordinates are left alone."""
+
+    def project(self, X: Array, S: Array) -> Array:
+        """The nearest scenarios that are allowed for these decisions, row by row; from far away, an extreme one."""
+
+    def points(self, X: Array, S: Array) -> Array:
+        """The points that the scenarios make of the decisions, row by row (n, P)."""
+
+    def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        """Gradients by points (n, P) as gradients by decisions (n, d) and by scenarios (n, q).
+
+        0 in discrete coordinates and where clipping holds a coordinate: beyond its bound, not at it.
+        """
+
+    def scenario_of(self, X: Array, Z: Array) -> Array:
+        """Allowed scenarios that turn X into Z, or as near as possible, row by row."""
+
+    def other_decisions(self, x: Array) -> Array:
+        """Neighbours (m, d) of one decision that differ in a discrete coordinate."""
+
+    def other_scenarios(self, s: Array) -> Array:
+        """Neighbours (m, q) of one scenario that differ in a discrete coordinate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A decision, its worst case, and how far the two sides of the search are apart."""
+
+    decision: Array
+    scenario: Array
+    point: Array
+    value: float
+    """F at the point: the smallest value found over the decision's scenarios."""
+    gap: float
+    """The largest minimum over active scenarios that the search reached, less the value; of a single decision: 0."""
+
+
+class _Effort(NamedTuple):
+    """How hard to look for the worst case of one decision."""
+
+    scan: int  # scenarios of the spread
+    known: int  # points worth trying
+    starts: int  # the lowest of these that descend; half of them after the first steps, a quarter after the next
+    steps: int  # of the last quarter
+    tolerance: float  # of the spread
+    polls: int  # rounds of jumps
+
+
+_SCREEN = _Effort(scan=4, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
+_QUICK = _Effort(scan=12, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
+_SOUND = _Effort(scan=16, known=6, starts=12, steps=12, tolerance=1e-7, polls=0)
+_FULL = _Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-8, polls=8)
+
+
+class _Minima(NamedTuple):
+    """Local minima of decisions, the lowest first."""
+
+    V: Array  # values (n, r)
+    S: Array  # scenarios (n, r, q)
+    T: Array  # targets (n, r, P)
+
+
+class ContinuousMaxMin:
+    """max over decisions of min over scenarios of any smooth function of points, for one region.
+
+    ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice). The same seed
+    gives the same answer.
+    """
+
+    def __init__(self, region: Region, budget: int = 20_000, seed: int = 0) -> None:
+        if budget < 1:
+            raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
+        self.region, self.budget, self.seed = region, budget, seed
+        self._spread = region.scenarios(self._effort(1).scan, seed)
+        self._filling = region.decisions(max(8, int(0.07 * budget)), seed)
+
+    def maximin(self, F: Smooth, starts: Array | None = None, known: Array | None = None) -> Found:
+        """The decision with the largest worst case.
+
+        ``starts`` (k, d) are decisions to begin with, ``known`` (t, P) points that may be worst cases.
+        """
+        oracle = Oracle(self.region, F, self.budget)
+        pool = _Pool(oracle, known)
+        front = self._scan(oracle, pool, starts)
+        self._ascend(oracle, pool, front)
+        return self._polish(oracle, pool, front)
+
+    def minima(self, X: Array, F: Smooth, known: Array | None = None) -> tuple[Array, Array]:
+        """Worst cases of several decisions at once: values (n,) and scenarios (n, q)."""
+        oracle = Oracle(self.region, F, self.budget)
+        found = self._inner(oracle, _Pool(oracle, known), X, self._effort(len(X)))
+        return found.V[:, 0], found.S[:, 0]
+
+    def worst(self, x: Array, F: Smooth, known: Array | None = None) -> Found:
+        """The worst case of one decision, with the full effort."""
+        return self._found(x, *self.minima(x[None], F, known))
+
+    def best(self, X: Array, F: Smooth, known: Array | None = None) -> Found:
+        """Among these decisions the one with the largest worst case: solved only where it can still win."""
+        oracle = Oracle(self.region, F, self.budget)
+        pool = _Pool(oracle, known)
+        above = self._inner(oracle, pool, X, _SCREEN).V[:, 0]
+        order = np.argsort(-above, kind="stable")
+        v, S = np.full(len(X), -np.inf), np.zeros((len(X), self.region.width))
+        for i in range(0, len(X), 4):
+            rows = order[i : i + 4]
+            rows = rows[above[rows] > v.max()]
+            if not len(rows):
+                break
+            found = self._inner(oracle, pool, X[rows], self._effort(4))
+            v[rows], S[rows] = found.V[:, 0], found.S[:, 0]
+        at = int(np.argmax(v))
+        return self._found(X[at], v[at : at + 1], S[at : at + 1])
+
+    # ------------------------------------------------------------------------------------------------ the inner side
+
+    def _effort(self, n: int) -> _Effort:
+        """The full effort for a few decisions, less where they or a small budget ask for it."""
+        share = min(64.0, self.budget / (2500.0 * n)) ** 0.5
+        scan, known, starts, steps, tolerance, polls = _FULL
+        return _Effort(
+            max(_QUICK.scan, int(share * scan)),
+            max(_QUICK.known, int(share * known)),
+            max(_QUICK.starts, int(share * starts)),
+            max(_QUICK.steps, int(share * steps)),
+            tolerance,
+            polls,
+        )
+
+    def _inner(self, oracle: Oracle, pool: _Pool, X: Array, effort: _Effort, also: Array | None = None) -> _Minima:
+        """Local minima of the decisions; scenarios ``also`` (n, m, q) are tried, too."""
+        n, q = len(X), self.region.width
+        if q == 0 or n == 0:
+            S = np.zeros((n, 1, q))
+            found = oracle.gradients(X, S)
+            return _Minima(found.v, S, found.T)
+        tried = [np.broadcast_to(self._spread[: effort.scan], (n, min(effort.scan, len(self._spread)), q))]
+        tried += [pool.near(X, effort.known)] + ([] if also is None else [also])
+        S = oracle.project(X, np.concatenate(tried, axis=1))
+        V = oracle.values(X, S)
+        m = min(effort.starts, S.shape[1])
+        S = np.take_along_axis(S, lowest(V, m)[:, :, None], axis=1)
+        descent = Descent(oracle, *paired(X, S))
+        for steps in (3, 5, effort.steps):
+            descent.advance(steps, effort.tolerance)
+            kept = m if steps == effort.steps else max(1, m // 2)
+            descent.keep((lowest(descent.v.reshape(n, m), kept) + m * np.arange(n)[:, None]).ravel())
+            m = kept
+        self._poll(oracle, descent, np.arange(n * m), effort)
+        descent.keep((lowest(descent.v.reshape(n, m), m) + m * np.arange(n)[:, None]).ravel())
+        return _Minima(descent.v.reshape(n, m), descent.S.reshape(n, m, q), descent.T.reshape(n, m, -1))
+
+    def _poll(self, oracle: Oracle, descent: Descent, rows: Indices, effort: _Effort) -> None:
+        """Jumps from these scenarios: across in one coordinate, or to a discrete neighbour, while one is worse."""
+        q = self.region.width
+        across = np.concatenate([2 * np.eye(q), -2 * np.eye(q)])
+        for _ in range(effort.polls):
+            trials = [np.concatenate([s + across, self.region.other_scenarios(s)]) for s in descent.S[rows]]
+            counts = [len(trial) for trial in trials]
+            owner = np.repeat(rows, counts)
+            S = oracle.settled(descent.X[owner], np.concatenate(trials))
+            v = oracle.values(descent.X[owner], S)
+            starts = np.lexsort((v, owner))[np.cumsum([0, *counts[:-1]])]
+            trial = Descent(oracle, descent.X[rows], S[starts])
+            trial.advance(effort.steps, effort.tolerance)
+            lower = np.flatnonzero(trial.v < descent.v[rows] - _POLLED * oracle.scale)
+            rows = rows[lower]
+            descent.replace(rows, trial, lower)
+            if not len(rows):
+                return
+
+    def _found(self, x: Array, v: Array, S: Array, above: float = -np.inf) -> Found:
+        """The answer for a decision with this worst case (1,), (1, q)."""
+        value = float(v[0])
+        return Found(x, S[0], self.region.points(x[None], S)[0], value, max(above - value, 0.0))
+
+    # ------------------------------------------------------------------------------------------------------- the scan
+
+    def _scan(self, oracle: Oracle, pool: _Pool, starts: Array | None) -> Front:
+        """The best decisions of a screening, spread out, with their lowest scenarios."""
+        share = 0.2 * self.budget
+        X = self._filling if starts is None else np.concatenate([self._filling, starts])
+        centre = oracle.project(X, np.broadcast_to(self._spread[:1], (len(X), 1, self.region.width)))
+        v = oracle.values(X, centre)[:, 0]
+        around = self._jittered(oracle, X[spread_out(X, v, 24)], int(0.1 * share))
+        centre = np.concatenate([centre, oracle.project(around, np.repeat(centre[:1], len(around), axis=0))])
+        X, v = np.concatenate([X, around]), np.append(v, oracle.values(around, centre[len(X) :])[:, 0])
+        if self.region.width:
+            pool.add(self.region.points(X, centre[:, 0]), v, 32)
+            rows = highest(v, max(4, int(share / 30)))
+            X, S = X[rows], centre[rows]
+            h = oracle.gradients(X, S).h
+            S = np.concatenate([S, oracle.project(X, S - FAR * h / size(h)), pool.near(X, 3)], axis=1)
+            V = np.column_stack([v[rows], oracle.values(X, S[:, 1:])])
+            rows = highest(V.min(axis=1), max(3, int(share / 60)))
+            X, S, V = X[rows], S[rows], V[rows]
+            more = np.broadcast_to(self._spread[1:13], (len(X), len(self._spread[1:13]), self.region.width))
+            more = oracle.project(X, np.concatenate([more, pool.near(X, 8)], axis=1))
+            S, V = np.concatenate([S, more], axis=1), np.column_stack([V, oracle.values(X, more)])
+        else:
+            S, V = centre, v[:, None]
+        rows = spread_out(X, V.min(axis=1), self._many(16))
+        slots = lowest(V[rows], self._slots())
+        return Front(oracle, X[rows], np.take_along_axis(S[rows], slots[:, :, None], axis=1))
+
+    def _many(self, usual: int) -> int:
+        """How many decisions go on where it is this many with the usual budget."""
+        return max(2, round(usual * (self.budget / 20_000) ** 0.5))
+
+    def _slots(self) -> int:
+        """Active scenarios of a decision on its way: more could be active at a kink, but rarely are."""
+        return min(self.region.dim + 2, 6) if self.region.width else 1
+
+    def _jittered(self, oracle: Oracle, X: Array, count: int) -> Array:
+        """About this many decisions around the given ones, at distances of all orders up to the box."""
+        rng = np.random.default_rng([self.seed, 1])
+        X = np.repeat(X, -(-count // len(X)), axis=0)
+        away = 10.0 ** rng.uniform(-2, -0.5, (len(X), 1)) * rng.standard_normal(X.shape)
+        return self.region.clip(X + np.where(oracle.movable, away, 0.0))
+
+    # ----------------------------------------------------------------------------------------------------- the ascent
+
+    def _ascend(self, oracle: Oracle, pool: _Pool, front: Front) -> None:
+        """All decisions climb together; half of them are left after each leg."""
+        front.descend(3)
+        while len(front.X) > self._many(4) and oracle.left(0.5) > 0:
+            for _ in range(4):
+                front.rise()
+            front.keep(highest(front.V.min(axis=1), max(self._many(4), len(front.X) // 2)))
+            front.exchange(self._inner(oracle, pool, front.X, _QUICK, front.S).S[:, 0])
+        for _ in range(6):
+            if oracle.left(0.5) > 0:
+                front.rise()
+
+    # ----------------------------------------------------------------------------------------------------- the polish
+
+    def _polish(self, oracle: Oracle, pool: _Pool, front: Front) -> Found:
+        """The best decisions once more: the exchange to the end, with the full inner side before it counts."""
+        order = highest(front.V.min(axis=1), self._many(4))
+        V, S, T = self._inner(oracle, pool, front.X[order], _SOUND, front.S[order])
+        X, T = front.X[order], np.concatenate([T, front.T[order]], axis=1)
+        T = oracle.anchored(X, np.concatenate([S, front.S[order]], axis=1), T)
+        best: Found | None = None
+        for i in highest(V[:, 0], len(V)):
+            found = self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], best)
+            if best is None or found.value > best.value:
+                best = found
+        assert best is not None  # there is always a decision
+        return self._other_decisions(oracle, pool, best)
+
+    def _other_decisions(self, oracle: Oracle, pool: _Pool, best: Found) -> Found:
+        """Neighbours in discrete coordinates, the most promising ones with an exchange of their own, while one wins."""
+        for _ in range(20):
+            X = self.region.other_decisions(best.decision)
+            if not len(X):
+                return best
+            X = X[highest(self._inner(oracle, pool, X, _SCREEN).V[:, 0], 8)]
+            V, S, T = self._inner(oracle, pool, X, _SOUND)
+            T, last = oracle.anchored(X, S, T), best
+            for i in highest(V[:, 0], 2):
+                found = self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], best)
+                best = found if found.value > best.value else best
+            if best is last or oracle.left() < 0:
+                return best
+        return best
+
+    def _exchange(
+        self, oracle: Oracle, pool: _Pool, x: Array, worst: Array, v: float, T: Array, rival: Found | None
+    ) -> Found:
+        """Climb on the active scenarios, find the worst cases there, make them active; from the best decision so far.
+
+        Ends when nothing is to be gained on the active scenarios and the full inner side finds no worse one, when the
+        decision cannot beat its rival any more, or when the budget is used up.
+        """
+        radius, room, effort = 0.2, 2 * (self.region.dim + 2), self._effort(2)
+        for i in range(40):
+            trial, above, order = climb(oracle, x, T, radius, 6 + 2 * i)
+            T = T[order[:room]]
+            spent = oracle.left() < 0 or (rival is not None and above <= rival.value)
+            done = spent or above <= v + _CLOSE * oracle.scale or radius < 1e-6
+            at = (x if done else trial)[None]
+            active = self.region.scenario_of(np.repeat(at, len(T), axis=0), T)
+            V, S, new = self._inner(oracle, pool, at, effort if done else _SOUND, active[None])
+            if done:
+                lower = V[0, 0] < v - _CLOSE * oracle.scale
+                v, worst = (float(V[0, 0]), S[0, :1]) if V[0, 0] < v else (v, worst)
+                if spent or not lower:
+                    break
+            elif V[0, 0] > v:
+                radius *= 2.0 if V[0, 0] - v > 0.75 * (above - v) else 1.0
+                x, v, worst = trial, float(V[0, 0]), S[0, :1]
+            else:
+                radius = 0.5 * min(radius, float(np.abs(trial - x).max()))
+            lower = V[0] < above
+            T = np.vstack([oracle.anchored(at, S[:, lower], new[:, lower])[0], T])
+        return self._found(x, np.array([v]), worst, above)
+
+
+class _Pool:
+    """Points whose values are known and low: likely worst cases of the decisions around them."""
+
+    def __init__(self, oracle: Oracle, known: Array | None) -> None:
+        self.oracle = oracle
+        self.Z = np.empty((0, 0)) if known is None else known
+        self.v = np.empty(0) if known is None or not oracle.region.width else oracle.at(known)
+
+    def add(self, Z: Array, v: Array, count: int) -> None:
+        """The lowest of these, too."""
+        low = np.argsort(v, kind="stable")[:count]
+        self.Z = np.concatenate([self.Z, Z[low]]) if len(self.Z) else Z[low]
+        self.v = np.append(self.v, v[low])
+
+    def near(self, X: Array, count: int) -> Array:
+        """Scenarios (n, <= count, q) that turn each decision into low points nearby, or lead towards them."""
+        region, n = self.oracle.region, len(X)
+        if not len(self.v):
+            return np.empty((n, 0, region.width))
+        at = region.points(X, region.project(X, np.zeros((n, region.width))))
+        squares = np.sum(at**2, axis=1)[:, None] - 2 * at @ self.Z.T + np.sum(self.Z**2, axis=1)
+        near = lowest(squares, min(4 * count, len(self.v)))
+        rows, Z = np.repeat(X, near.shape[1], axis=0), self.Z[near.ravel()]
+        S = region.scenario_of(rows, Z)
+        short = np.sqrt(np.sum((region.points(rows, S) - Z) ** 2, axis=1)).reshape(near.shape)
+        chosen = lowest(self.v[near] + 4 * self.oracle.scale * short, count)
+        return np.take_along_axis(S.reshape(*near.shape, -1), chosen[:, :, None], axis=1)

@@ -1,0 +1,319 @@
+"""How an adversary moves a point in a continuous space: by a scenario that says in which direction and how far.
+
+A scenario is an offset in a fixed set, such as the unit ball, so that the same scenario makes sense for every decision
+and moves along with it. Each mover changes columns of its own; `region` puts several side by side.
+
+Notation
+    C, U   (n, k)   coordinates of the mover's columns before and after the move
+    S      (n, q)   scenarios, row by row
+    G      (n, k)   the gradient of something by U
+    x, x'           the same as C and U in the user's units
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from stableopt._arrays import Array, Indices, cartesian
+from stableopt.uncertainty import Within
+from stableopt.variables import Integer, Range, Variable
+
+
+class Mover(ABC):
+    """One part of what an adversary may do."""
+
+    columns: list[int]
+    """The columns of a point that it changes."""
+    width: int
+    """q, the number of coordinates of its scenarios."""
+
+    @abstractmethod
+    def move(self, C: Array, S: Array) -> Array:
+        """U: where the scenarios lead."""
+
+    @abstractmethod
+    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        """The gradient by U turned into gradients by C (n, k) and by S (n, q)."""
+
+    @abstractmethod
+    def project(self, C: Array, S: Array) -> Array:
+        """The nearest allowed scenarios."""
+
+    @abstractmethod
+    def scenario_of(self, C: Array, U: Array) -> Array:
+        """Allowed scenarios that lead from C to U, or as near as possible."""
+
+    @abstractmethod
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        """At most ``count`` different scenarios; the first is "nobody moves", then come extreme ones."""
+
+    def others(self, s: Array) -> Array:
+        """Scenarios that differ from this one in something discrete (m, q)."""
+        return np.empty((0, self.width))
+
+
+class _Continuous(Mover):
+    """A mover of numbers in ranges, which stay where f can be evaluated."""
+
+    def __init__(self, columns: Sequence[int], ranges: Sequence[Range]) -> None:
+        self.columns, self.width, self._ranges = list(columns), len(columns), list(ranges)
+        self._log = np.array([r.log for r in ranges])
+        self._low, high = np.array([r.ends for r in ranges]).T
+        self._span = high - self._low
+        self._lower, self._upper = np.array([r.reachable for r in ranges]).T
+
+    def _values(self, C: Array) -> Array:
+        """x, in the user's units."""
+        x = self._low + C * self._span
+        if self._log.any():
+            x[:, self._log] = np.exp(x[:, self._log])
+        return np.asarray(x)
+
+    def _coordinates(self, x: Array) -> Array:
+        if self._log.any():
+            x = x.copy()
+            x[:, self._log] = np.log(x[:, self._log])
+        return np.asarray((x - self._low) / self._span)
+
+    @cached_property
+    def _ends(self) -> tuple[Array, Array]:
+        """The smallest and largest values at which f can be evaluated."""
+        ends = self._values(np.array([self._lower, self._upper]))
+        return ends[0], ends[1]
+
+
+class NormMover(_Continuous):
+    """x' = x + (reach + fraction·|x|)·s with s in the unit ball of the l1, l2 or l∞ norm, clipped to the domain.
+
+    A coordinate that is clipped moves less than s says, and never leaves the ball, so A(x) is all that can be reached.
+    Whole numbers move by whole steps, rounded towards x. With ``scaled``, reach is in coordinates, not in user's units.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[int],
+        ranges: Sequence[Range],
+        order: float,
+        reach: Array,
+        fraction: Array | None = None,
+        scaled: bool = False,
+    ) -> None:
+        super().__init__(columns, ranges)
+        self.order, self._reach = order, np.asarray(reach, dtype=float)
+        self._fraction = np.zeros(self.width) if fraction is None else np.asarray(fraction, dtype=float)
+        self._whole = np.array([isinstance(r, Integer) for r in ranges])
+        curved = self._log & ((self._reach > 0) | (self._fraction > 0)) & (not scaled)
+        self._plain = not (curved.any() or self._fraction.any() or self._whole.any())
+        self._unit = self._reach if scaled else self._reach / self._span
+        self._scaled = scaled
+
+    def move(self, C: Array, S: Array) -> Array:
+        if self._plain:
+            return np.clip(C + self._unit * S, self._lower, self._upper)
+        return np.clip(self._coordinates(self._moved(C, S)[1]), self._lower, self._upper)
+
+    def _moved(self, C: Array, S: Array) -> tuple[Array, Array, Array]:
+        """x, x' after clipping, and the reach, all in the user's units."""
+        x = self._values(C)
+        reach = self._reach * (self._span if self._scaled else 1.0) + self._fraction * np.abs(x)
+        offset = reach * S
+        offset[:, self._whole] = np.fix(offset[:, self._whole] * (1 + 1e-9))
+        return x, np.clip(x + offset, *self._ends), reach
+
+    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        if self._plain:
+            U = C + self._unit * S
+            G = np.where(np.clip(U, self._lower, self._upper) == U, G, 0.0)
+            return G, G * self._unit
+        x, moved, reach = self._moved(C, S)
+        stretch = 1 + self._fraction * np.sign(x) * S
+        G = np.where((moved <= self._ends[0]) | (moved >= self._ends[1]), 0.0, G)
+        by_x, by_s = G * stretch, G * reach / self._span
+        if self._log.any():
+            by_x[:, self._log] *= (x / moved)[:, self._log]
+            by_s[:, self._log] /= moved[:, self._log]
+        by_s[:, self._whole] = 0.0
+        return by_x, by_s
+
+    def project(self, C: Array, S: Array) -> Array:
+        if self.order == math.inf:
+            return np.clip(S, -1.0, 1.0)
+        if self.order == 2:
+            return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
+        return _project_l1(S)
+
+    def scenario_of(self, C: Array, U: Array) -> Array:
+        x, target = (C, U) if self._plain else (self._values(C), self._values(U))
+        reach = self._unit if self._plain else self._reach + self._fraction * np.abs(x)
+        return self.project(C, np.where(reach > 0, (target - x) / np.where(reach > 0, reach, 1.0), 0.0))
+
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        q = self.width
+        axes = np.vstack([np.eye(q), -np.eye(q)])
+        corners = np.empty((0, q))
+        if self.order == math.inf:
+            corners = cartesian([np.array([[-1.0], [1.0]])] * q) if 2**q <= max(4, count // 2) else corners
+            if not len(corners):
+                corners = rng.choice([-1.0, 1.0], size=(count // 2, q))
+        if len(axes) + 1 > count:
+            axes = axes[rng.permutation(len(axes))]
+        inner = rng.standard_normal((count, q))
+        if self.order == math.inf:
+            inner = rng.uniform(-1.0, 1.0, (count, q))
+        else:
+            lengths = np.linalg.norm(inner, ord=self.order, axis=1, keepdims=True)
+            inner = inner / lengths * np.where(np.arange(count)[:, None] % 3 == 2, 0.5, 1.0)  # a third inside
+        first, second = (corners, axes) if self.order == math.inf and q > 1 else (axes, corners)
+        return np.vstack([np.zeros((1, q)), first, second, inner])[:count]
+
+    def others(self, s: Array) -> Array:
+        rows = []
+        for j in np.flatnonzero(self._whole).tolist():
+            step = 1 / self._reach[j] if self._reach[j] > 0 else 0.25
+            values = {-1.0, -0.5, 0.0, 0.5, 1.0, s[j] - step, s[j] + step}
+            for value in sorted(v for v in values if -1 <= v <= 1 and v != s[j]):
+                rows.append(np.where(np.arange(len(s)) == j, value, s))
+        return self.project(np.empty(0), np.array(rows)) if rows else super().others(s)
+
+
+class EllipsoidMover(_Continuous):
+    """x' = x + R s with ‖s‖ ≤ 1, shortened along the way where it would leave the domain."""
+
+    def __init__(self, columns: Sequence[int], ranges: Sequence[Range], root: Array) -> None:
+        super().__init__(columns, ranges)
+        self._root = root
+
+    def _moved(self, C: Array, S: Array) -> tuple[Array, Array, Array, Array]:
+        """x, the offset, the fraction τ of it that stays inside, and which coordinate stops it (-1: none)."""
+        x, offset = self._values(C), S @ self._root.T
+        low, high = self._ends
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(offset > 0, (high - x) / offset, np.where(offset < 0, (low - x) / offset, np.inf))
+        stops = np.argmin(room, axis=1)
+        tau = np.clip(room[np.arange(len(x)), stops], 0.0, 1.0)
+        return x, offset, tau, np.where(tau < 1, stops, -1)
+
+    def move(self, C: Array, S: Array) -> Array:
+        x, offset, tau, _ = self._moved(C, S)
+        return np.clip(self._coordinates(np.clip(x + tau[:, None] * offset, *self._ends)), self._lower, self._upper)
+
+    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        x, offset, tau, stops = self._moved(C, S)
+        moved = x + tau[:, None] * offset
+        by_x = np.where(self._log, x / moved, 1.0) * G
+        by_offset = G / self._span / np.where(self._log, moved, 1.0)
+        stopped = np.flatnonzero(stops >= 0)
+        at = stops[stopped]
+        along = (by_offset[stopped] * offset[stopped]).sum(axis=1) / offset[stopped, at]
+        by_x[stopped, at] -= along * self._span[at] * np.where(self._log[at], x[stopped, at], 1.0)
+        by_offset[stopped, at] -= along
+        return by_x, (tau[:, None] * by_offset) @ self._root
+
+    def project(self, C: Array, S: Array) -> Array:
+        return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
+
+    def scenario_of(self, C: Array, U: Array) -> Array:
+        return self.project(C, np.asarray(np.linalg.solve(self._root, (self._values(U) - self._values(C)).T).T, float))
+
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        axes = np.vstack([np.eye(self.width), -np.eye(self.width)])
+        inner = rng.standard_normal((count, self.width))
+        inner /= np.linalg.norm(inner, axis=1, keepdims=True) * np.where(np.arange(count)[:, None] % 3 == 2, 2.0, 1.0)
+        return np.vstack([np.zeros((1, self.width)), axes, inner])[:count]
+
+
+class OwnMover(_Continuous):
+    """A set that the user describes by a membership test and a projection; a scenario is an offset of coordinates."""
+
+    def __init__(self, columns: Sequence[int], ranges: Sequence[Range], within: Within) -> None:
+        super().__init__(columns, ranges)
+        self._within = within
+
+    def move(self, C: Array, S: Array) -> Array:
+        x, low, high = self._values(C), *self._ends
+        z = np.clip(self._values(C + S), low, high)
+        for _ in range(8):  # into the set and into the domain by turns
+            z = np.clip(self._within.projected(x, z), low, high)
+            if self._within.members(x, z).all():
+                return self._coordinates(z)
+        inside = self._within.members(x, z)
+        home = self._within.projected(x, x)
+        return np.where(inside[:, None], self._coordinates(z), self._coordinates(np.clip(home, low, high)))
+
+    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        return G, G
+
+    def project(self, C: Array, S: Array) -> Array:
+        return self.move(C, np.clip(S, -2.0, 2.0)) - C
+
+    def scenario_of(self, C: Array, U: Array) -> Array:
+        return self.project(C, U - C)
+
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        """Far away in all directions, at several distances: projecting them gives the rest."""
+        directions = rng.standard_normal((count, self.width))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        lengths = np.array([1.0, 0.03, 0.1, 0.3])[np.arange(count) % 4]
+        return np.vstack([np.zeros((1, self.width)), lengths[:, None] * directions])[:count]
+
+
+@dataclass
+class ChoiceMover(Mover):
+    """Any of finitely many rows; a scenario is the number of one, and number 0 stands for "nobody moves"."""
+
+    columns: list[int]
+    rows: Array
+    width: int = 1
+
+    def move(self, C: Array, S: Array) -> Array:
+        return np.asarray(self.rows[self._numbers(S)])
+
+    def _numbers(self, S: Array) -> Indices:
+        return np.clip(np.rint(S[:, 0]), 0, len(self.rows) - 1).astype(np.intp)
+
+    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        return np.zeros_like(G), np.zeros_like(S)
+
+    def project(self, C: Array, S: Array) -> Array:
+        return np.asarray(self._numbers(S)[:, None], dtype=float)
+
+    def scenario_of(self, C: Array, U: Array) -> Array:
+        away = np.abs(U[:, None, :] - self.rows[None]).sum(axis=2)
+        return np.asarray(np.argmin(away, axis=1)[:, None], dtype=float)
+
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        m = len(self.rows)
+        chosen = np.arange(m) if m <= count else np.append(0, 1 + np.sort(rng.permutation(m - 1)[: count - 1]))
+        return np.asarray(chosen[:, None], dtype=float)
+
+    def others(self, s: Array) -> Array:
+        m, own = len(self.rows), int(s[0])
+        near = np.arange(m)
+        if m > 64:  # the nearest ones, and some far away
+            near = np.argsort(np.abs(self.rows - self.rows[own]).sum(axis=1), kind="stable")
+            near = np.concatenate([near[:32], near[32 :: max(1, (m - 32) // 32)]])
+        return np.asarray(near[near != own][:, None], dtype=float)
+
+
+def choice_or_range(variable: Variable, columns: Sequence[int]) -> Mover:
+    """The mover of a parameter that may take any value of a variable."""
+    if variable.choices is not None:
+        return ChoiceMover(list(columns), variable.choices)
+    assert isinstance(variable, Range)
+    return NormMover(columns, [variable], math.inf, np.array([0.5]), scaled=True)
+
+
+def _project_l1(S: Array) -> Array:
+    """The nearest points of the l1 unit ball: shrink all coordinates by the same amount (after sorting them)."""
+    size = np.abs(S)
+    ordered = -np.sort(-size, axis=1)
+    excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, S.shape[1] + 1)
+    last = np.sum(ordered > excess, axis=1) - 1
+    shrink = np.maximum(excess[np.arange(len(S)), np.maximum(last, 0)], 0.0)
+    return np.asarray(np.sign(S) * np.maximum(size - shrink[:, None], 0.0))

@@ -1,0 +1,310 @@
+"""A space together with an uncertainty set: which decisions there are, and what an adversary can turn them into.
+
+This is to continuous and mixed domains what `setting` is to finite ones: the only place that looks at the kind of set.
+It puts movers side by side for the solver of `continuous` and translates rows of coordinates into what a user sees.
+
+Notation
+    X   (n, d)   decisions as rows of coordinates
+    S   (n, q)   scenarios, the coordinates of all movers side by side
+    Z   (n, P)   points: the columns of the decision, moved, then those of the parameter θ
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stableopt._arrays import Array, ReadOnly, cartesian
+from stableopt.domains import Domain, Points
+from stableopt.maxmin.movers import ChoiceMover, EllipsoidMover, Mover, NormMover, OwnMover, choice_or_range
+from stableopt.spaces import Point, Space, space_of
+from stableopt.uncertainty import (
+    Combined,
+    Ellipsoid,
+    Estimate,
+    Mask,
+    NormBall,
+    Parameters,
+    Perturbation,
+    Relative,
+    UncertaintySet,
+    Within,
+)
+from stableopt.variables import Integer, Range
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceRegion(ReadOnly):
+    """max over decisions d of min over points in A(d), for a space (or a finite domain with a continuous θ)."""
+
+    domain: Space | Domain
+    uncertainty: UncertaintySet
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Space | Domain):
+            raise TypeError(f"expected a domain such as Space(...), Grid(...) or Points(...), got {self.domain!r}")
+        if not isinstance(self.uncertainty, UncertaintySet):
+            raise TypeError(f"expected an uncertainty set such as Ball(0.1), got {self.uncertainty!r}")
+        _ = self.movers  # a set that does not fit the space is refused here
+
+    @cached_property
+    def space(self) -> Space:
+        """Where decisions live."""
+        return space_of(self.domain)
+
+    @cached_property
+    def theta(self) -> Space | None:
+        """Where the unknown parameter lives, if there is one."""
+        if self._parameters is None:
+            return None
+        theta = self._parameters.theta
+        return theta if isinstance(theta, Space) else Space([Points(np.asarray(theta))])
+
+    @cached_property
+    def points_space(self) -> Space:
+        """Where points live: the variables of the decision and those of the parameter."""
+        return self.space if self.theta is None else self.space.joined(self.theta)
+
+    @property
+    def dim(self) -> int:
+        """d, the number of coordinates of a decision."""
+        return self.space.dim
+
+    @cached_property
+    def width(self) -> int:
+        """q, the number of coordinates of a scenario."""
+        return sum(mover.width for mover in self.movers)
+
+    @cached_property
+    def movers(self) -> list[Mover]:
+        """The parts of the adversary, each with columns of its own."""
+        movers = [mover for p in self._perturbations for mover in _movers(p, self.space)]
+        if self.theta is None or self._parameters is None:
+            return movers
+        if isinstance(self._parameters, Parameters):
+            parts = zip(self.theta.parts, self.theta.columns, strict=True)
+            return movers + [choice_or_range(v, [self.dim + c for c in columns]) for v, columns in parts]
+        if isinstance(self._parameters.theta, Space):
+            around = _movers(self._parameters.within, self.theta)
+            for mover in around:
+                mover.columns = [self.dim + c for c in mover.columns]
+            return movers + around
+        rows = np.asarray(self.theta.parts[0].choices)
+        order = np.append(self._parameters.nominal, np.setdiff1d(self._parameters.allowed, self._parameters.nominal))
+        return [*movers, ChoiceMover([self.dim + c for c in range(self.theta.dim)], rows[order])]
+
+    @cached_property
+    def _centre(self) -> Array:
+        """The parameter if nobody moves it: the estimate, or the middle (θ columns,)."""
+        if self.theta is None:
+            return np.empty(0)
+        if isinstance(self._parameters, Estimate):
+            return self.theta.encode(self._parameters.estimate, "estimate")
+        middle = [[0.5] if v.choices is None else v.choices[0] for v in self.theta.parts]
+        return np.concatenate(middle)
+
+    @cached_property
+    def _slices(self) -> list[slice]:
+        """Which coordinates of a scenario belong to each mover."""
+        ends = np.cumsum([0, *(mover.width for mover in self.movers)]).tolist()
+        return [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    def base(self, X: Array) -> Array:
+        """The points that decisions stand for if nobody perturbs them (n, P)."""
+        if not len(self._centre):
+            return X.copy()
+        return np.hstack([X, np.tile(self._centre, (len(X), 1))])
+
+    def points(self, X: Array, S: Array) -> Array:
+        """Where scenarios lead from decisions, row by row."""
+        Z = self.base(X)
+        for mover, part in zip(self.movers, self._slices, strict=True):
+            Z[:, mover.columns] = mover.move(Z[:, mover.columns], S[:, part])
+        return Z
+
+    def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        """Gradients by points turned into gradients by decisions and by scenarios."""
+        Z, by_point, by_scenario = self.base(X), G.copy(), np.zeros(S.shape)
+        for mover, part in zip(self.movers, self._slices, strict=True):
+            C = Z[:, mover.columns]
+            by_point[:, mover.columns], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, mover.columns])
+        by_decision = by_point[:, : self.dim]
+        by_decision[:, self._discrete] = 0.0
+        return by_decision, by_scenario
+
+    def project(self, X: Array, S: Array) -> Array:
+        """The nearest allowed scenarios, row by row."""
+        Z, out = self.base(X), np.empty(S.shape)
+        for mover, part in zip(self.movers, self._slices, strict=True):
+            out[:, part] = mover.project(Z[:, mover.columns], S[:, part])
+        return out
+
+    def scenario_of(self, X: Array, Z: Array) -> Array:
+        """Allowed scenarios that turn decisions into points, or as near as possible, row by row."""
+        base, out = self.base(X), np.empty((len(X), self.width))
+        for mover, part in zip(self.movers, self._slices, strict=True):
+            out[:, part] = mover.scenario_of(base[:, mover.columns], Z[:, mover.columns])
+        return out
+
+    def decisions(self, count: int, seed: int) -> Array:
+        """Evenly spread decisions, or all of them."""
+        return self.space.spread(count, seed)
+
+    def scenarios(self, count: int, seed: int) -> Array:
+        """A spread of scenarios: first nobody moves, then extreme ones; finite parameters are combined with all."""
+        rng = np.random.default_rng([seed, count])
+        choices = [m for m in self.movers if isinstance(m, ChoiceMover)]
+        rows = [m.spread(max(1, math.ceil(count ** (1 / len(choices)))), rng) for m in choices]
+        chosen = cartesian(rows)[:count] if rows else np.empty((1, 0))
+        each = max(1, count // len(chosen))
+        moved = [m.spread(each, rng) for m in self.movers if not isinstance(m, ChoiceMover)]
+        most = max((len(part) for part in moved), default=1)
+        moved = [part[np.arange(most) % len(part)] if len(part) < most else part for part in moved]
+        for part in moved[1:]:  # not the same corner of every mover at the same time
+            part[1:] = part[1 + rng.permutation(most - 1)]
+        both = cartesian([np.hstack([np.empty((most, 0)), *moved]), chosen])
+        return np.asarray(both[:, self._order])
+
+    @cached_property
+    def _order(self) -> list[int]:
+        """Where each coordinate of a scenario stands if those of choices come last."""
+        last = [isinstance(m, ChoiceMover) for m in self.movers for _ in range(m.width)]
+        return np.argsort(np.argsort(last, kind="stable"), kind="stable").tolist()  # type: ignore[no-any-return]
+
+    def clip(self, X: Array) -> Array:
+        """The nearest decisions: ranges are clipped, discrete coordinates are left as they are."""
+        return np.where(self._discrete, X, np.clip(X, 0.0, 1.0))
+
+    def other_decisions(self, x: Array) -> Array:
+        """Decisions that differ from this one in one discrete variable (m, d)."""
+        found = [np.empty((0, self.dim))]
+        for v, columns in zip(self.space.parts, self.space.columns, strict=True):
+            if v.choices is None:
+                continue
+            part = slice(columns.start, columns.stop)
+            own = int(np.argmin(np.abs(v.choices - x[part]).sum(axis=1)))
+            near = ChoiceMover([], v.choices).others(np.array([float(own)]))[:, 0].astype(int)
+            rows = np.tile(x, (len(near), 1))
+            rows[:, part] = v.choices[near]
+            found.append(rows)
+        return np.vstack(found)
+
+    def other_scenarios(self, s: Array) -> Array:
+        """Scenarios that differ from this one in something discrete (m, q)."""
+        found = [np.empty((0, self.width))]
+        for mover, part in zip(self.movers, self._slices, strict=True):
+            others = mover.others(s[part])
+            rows = np.tile(s, (len(others), 1))
+            rows[:, part] = others
+            found.append(rows)
+        return np.vstack(found)
+
+    @cached_property
+    def _discrete(self) -> Mask:
+        return np.array([v.choices is not None for v in self.space.parts for _ in range(v.width)])
+
+    def decision(self, row: ArrayLike) -> Point:
+        """What a decision looks like to the user."""
+        return self.space.decode(np.asarray(row, dtype=float))
+
+    def point(self, row: ArrayLike) -> Point:
+        """What a point looks like to the user."""
+        return self.points_space.decode(np.asarray(row, dtype=float))
+
+    def locate_decision(self, value: Any) -> Array:
+        """The row of a decision."""
+        row = self.space.encode(value, "decision")
+        if np.any(((row < 0) | (row > 1)) & ~self._discrete):
+            raise ValueError(f"expected a decision within its ranges, got {value!r:.200}")
+        return row
+
+    def locate_point(self, value: Any) -> Array:
+        """The row of a point."""
+        return self.points_space.encode(value, "point")
+
+    def decision_of(self, point: Array) -> Array:
+        """The decision that a point on its own stands for."""
+        return self.space.encode(self.space.decode(self.clip(point[None, : self.dim])[0]))
+
+    @cached_property
+    def _parameters(self) -> Parameters | Estimate | None:
+        if isinstance(self.uncertainty, Combined):
+            return self.uncertainty.parameters
+        return self.uncertainty if isinstance(self.uncertainty, Parameters | Estimate) else None
+
+    @cached_property
+    def _perturbations(self) -> list[Perturbation]:
+        if isinstance(self.uncertainty, Combined):
+            return self.uncertainty.perturbations
+        if isinstance(self.uncertainty, Perturbation):
+            return [self.uncertainty]
+        if self._parameters is None:
+            raise TypeError(f"expected a perturbation or parameters on a space, got {self.uncertainty!r}")
+        return []
+
+
+def _movers(perturbation: Perturbation, space: Space) -> list[Mover]:
+    """What a perturbation does to the numbers of a space."""
+    columns = _columns(perturbation, space)
+    owners = {c[0]: v for v, c in zip(space.parts, space.columns, strict=True)}
+    ranges = [v for c in columns if isinstance(v := owners[c], Range)]
+    own = replace(perturbation, columns=None)  # type: ignore[type-var]
+    k = len(columns)
+    if isinstance(own, NormBall):
+        reach = own.reach(k)
+        for c, r, v in zip(columns, reach, ranges, strict=True):
+            if r > v.high - v.low:
+                raise ValueError(
+                    f"expected a tolerance no wider than its range, got ±{r:g} for {space.labels[c]!r} "
+                    f"from {v.low:g} to {v.high:g}: is the unit right?"
+                )
+        return _norm(columns, ranges, own.order, reach, None)
+    if isinstance(own, Relative):
+        return _norm(columns, ranges, math.inf, np.zeros(k), own.fraction(k))
+    whole = [space.labels[c] for c, v in zip(columns, ranges, strict=True) if isinstance(v, Integer)]
+    if isinstance(own, Ellipsoid | Within) and whole:
+        raise ValueError(f"expected floats for {type(own).__name__}, got the integers {whole}: use Rectangle for them")
+    if isinstance(own, Ellipsoid):
+        return [EllipsoidMover(columns, ranges, own.root(k))]
+    if isinstance(own, Within):
+        if own.project is None:
+            raise ValueError("expected a projection for a continuous domain: Within(contains, project)")
+        return [OwnMover(columns, ranges, own)]
+    raise TypeError(
+        f"expected Ball, Rectangle, Relative, Ellipsoid or Within on a space, got {type(own).__name__}: a distance of "
+        "your own needs a projection (Within), changes of categories a finite domain (Points)"
+    )
+
+
+def _norm(
+    columns: Sequence[int], ranges: Sequence[Range], order: float, reach: Array, fraction: Array | None
+) -> list[Mover]:
+    """A norm ball without the coordinates that it cannot change, if there are others."""
+    free = [i for i in range(len(columns)) if reach[i] > 0 or (fraction is not None and fraction[i] > 0)]
+    part = None if fraction is None else fraction[free]
+    if not free:
+        return []
+    return [NormMover([columns[i] for i in free], [ranges[i] for i in free], order, reach[free], part)]
+
+
+def _columns(perturbation: Perturbation, space: Space) -> list[int]:
+    """The columns that may change: those named, or all numbers."""
+    if perturbation.columns is None:
+        if not space.numeric:
+            raise ValueError(f"expected floats or integers for {perturbation} to change, got {space}")
+        return space.numeric
+    columns = [space.column(c) for c in perturbation.columns]
+    wrong = [space.labels[c] for c in columns if c not in space.numeric]
+    if wrong:
+        raise ValueError(
+            f"expected a tolerance on floats and integers only, got one on {wrong}: a category or a candidate cannot "
+            "be a little off"
+        )
+    return columns

@@ -1,0 +1,258 @@
+"""The state in a continuous or mixed space: decisions and points are searched for, not listed.
+
+Rows of coordinates stand for decisions and points here; a tuple of numbers is the index that rules hand back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from stableopt._arrays import Array, frozen
+from stableopt.gp import Posterior
+from stableopt.learning import Belief, Mixture
+from stableopt.maxmin.continuous import ContinuousMaxMin, Found
+from stableopt.maxmin.region import SpaceRegion
+from stableopt.spaces import low_discrepancy
+from stableopt.state import Choice, Observation, State, counted, observed_data
+from stableopt.uncertainty import Combined, Estimate, Parameters, Rectangle
+
+Row = tuple[float, ...]
+
+BUDGET = 20_000  # evaluations of a bound in one search for a decision
+_STARTS = 32  # past decisions that a search starts from
+
+
+@dataclass(frozen=True, eq=False)
+class _OnPoints:
+    """A confidence bound as a function of coordinates, for a model that may see other units."""
+
+    bound: object
+    scale: Array | None
+    natural: object
+
+    def __call__(self, Z: Array) -> Array:
+        return self.bound(Z if self.scale is None else self.natural(Z))  # type: ignore[operator,no-any-return]
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        if self.scale is None:
+            return self.bound.with_gradient(Z)  # type: ignore[attr-defined,no-any-return]
+        values, gradient = self.bound.with_gradient(self.natural(Z))  # type: ignore[attr-defined,operator]
+        return values, gradient * self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceState(State):
+    """The state in a space. Searches are numerical: their results carry a gap instead of being exact."""
+
+    setting: SpaceRegion
+    posterior: Posterior | Mixture | None = None
+    """None before the first observation."""
+
+    @cached_property
+    def X(self) -> Array:  # noqa: N802
+        """The observed points, a row of coordinates each (t, P)."""
+        return frozen(np.array([r.point_index for r in self.rounds]).reshape(self.t, -1))
+
+    @cached_property
+    def optimistic(self) -> Choice:
+        """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2)."""
+        return self._choice(self._solver.maximin(self._bound(self.explore, +1), self._starts, self.X))
+
+    def pessimistic(self, decision: Row) -> Choice:
+        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1})."""
+        return self._worst(decision, self.explore, -1)
+
+    def lower(self, decision: Row) -> Choice:
+        """The smallest lcb of a decision, with the β that certifies."""
+        return self._worst(decision, self.beta, -1)
+
+    def certificate(self, decision: Row) -> tuple[Choice, float, Choice]:
+        """The smallest lcb of a decision, its smallest ucb, and the largest worst-case ucb (plus its gap)."""
+        upper = self._worst(decision, self.beta, +1).value
+        best = self._optimum
+        optimum = max(best.value + best.gap, upper)
+        return self.lower(decision), upper, best._replace(value=optimum)
+
+    @cached_property
+    def _optimum(self) -> Choice:
+        if self.explore == self.beta:
+            return self.optimistic
+        starts = np.vstack([self._starts, [self.optimistic.decision]])
+        return self._choice(self._solver.maximin(self._bound(self.beta, +1), starts, self.X))
+
+    def _worst(self, decision: Row, beta: float, sign: int) -> Choice:
+        key = decision, beta, sign
+        if key not in self._known:
+            found = self._solver.worst(np.array(decision), self._bound(beta, sign), self.X)
+            self._known[key] = self._choice(found, decision)
+        return self._known[key]
+
+    @cached_property
+    def _known(self) -> dict[tuple[Row, float, int], Choice]:
+        return {}
+
+    def bounds_of(self, decisions: Sequence[Row]) -> tuple[Array, Array]:
+        """The smallest lcb and the smallest ucb of several decisions, with the β that certifies."""
+        X = np.array(decisions)
+        lower, upper = (self._solver.minima(X, self._bound(self.beta, sign), self.X)[0] for sign in (-1, +1))
+        return lower, upper
+
+    def unperturbed(self, decision: Row) -> Row:
+        """The point that the decision stands for if nobody perturbs it; with parameters, the one with smallest ucb."""
+        parameters = self._parameters
+        if not isinstance(parameters, Parameters):
+            return self._point(self.setting.base(np.array([decision]))[0])
+        alone = SpaceRegion(self.setting.domain, parameters)
+        solver = ContinuousMaxMin(alone, self._budget, self.seed)
+        return self._point(solver.worst(np.array(decision), self._bound(self.explore, +1), self.X).point)
+
+    def most_promising_point(self) -> Row:
+        """The point with the largest ucb, of all that some decision stands for if nobody perturbs it."""
+        free = isinstance(self._parameters, Parameters)
+        space = self.setting.points_space if free else self.setting.space
+        region = SpaceRegion(space, Rectangle(0.0))
+        bound = self._bound(self.explore, +1)
+        if not free and self.setting.theta is not None:
+            region = SpaceRegion(self.setting.domain, self._still(self._parameters))
+        found = ContinuousMaxMin(region, self._budget, self.seed).maximin(bound, self.X[-_STARTS:, : space.dim])
+        return self._point(found.point)
+
+    @staticmethod
+    def _still(parameters: Parameters | Estimate | None) -> Estimate:
+        """The estimate itself, which nobody moves."""
+        assert isinstance(parameters, Estimate)
+        return replace(parameters, within=parameters.within.scaled(0.0))
+
+    def random_point(self, seed: int) -> Row:
+        """A uniformly random point; the same for the same seed and number of rounds."""
+        rng = np.random.default_rng([seed, self.t + len(self.failures) + 1])
+        return self._spread_point(rng.random((1, len(self.setting.points_space.parts))))
+
+    def design_point(self, number: int, seed: int) -> Row:
+        """Point ``number`` (from 0) of an evenly spread sequence of points."""
+        return self._spread_point(low_discrepancy(number + 1, len(self.setting.points_space.parts), seed)[-1:])
+
+    def _spread_point(self, unit: Array) -> Row:
+        """The point at random numbers between 0 and 1, with a parameter that the adversary may choose."""
+        Z = self.setting.points_space.rows(unit)
+        X = Z[:, : self.setting.dim]
+        return self._point(self.setting.points(X, self.setting.scenario_of(X, Z))[0])
+
+    def decision_of(self, point: Row) -> Row:
+        """The decision that a point on its own stands for."""
+        return tuple(self.setting.decision_of(np.array(point)).tolist())
+
+    def safest(self, *, tried: bool = True, intersected: bool = False) -> Row:
+        """The decision with the largest worst-case lcb."""
+        bound = self._bound(self.beta, -1)
+        if not tried:
+            return self._decision(self._solver.maximin(bound, self._starts, self.X).decision)
+        decisions = list(dict.fromkeys(self.tried()))
+        return tuple(self._solver.best(np.array(decisions), bound, self.X).decision.tolist())
+
+    def after(self, observations: Sequence[Observation]) -> SpaceState:
+        """The state with more observations."""
+        serve = [self.decision_of(o.point) if o.decision is None else o.decision for o in observations]
+        region = self.setting
+        seen = [(region.decision(d), region.point(o.point), d) for d, o in zip(serve, observations, strict=True)]
+        rounds, failures = counted(self, self.rounds_after(observations, seen))
+        state = replace(self, rounds=rounds, failures=failures)
+        if len(rounds) == self.t:
+            return state
+        if self.learned is not None and self.learned.due(len(rounds), self.belief.t):
+            _, y, noise = observed_data(rounds, self.belief)
+            categories = region.points_space.categories
+            state = replace(state, belief=self.learned.learn(state.X, y, noise, self.belief, categories, self.seed))
+            return state._conditioned()
+        if self.posterior is None or len(rounds) - self.t > 8:
+            return state._conditioned()
+        posterior = self.posterior
+        for o in observations:
+            if o.y is not None:
+                posterior = posterior.update(self._inputs(np.array([o.point]))[0], o.y, o.noise)
+        return replace(state, posterior=posterior)
+
+    def with_belief(self, belief: Belief) -> SpaceState:
+        """The same observations under another model."""
+        return replace(self, belief=belief)._conditioned()
+
+    def _conditioned(self) -> SpaceState:
+        if not self.rounds:
+            return self
+        _, y, noise = observed_data(self.rounds, self.belief)
+        return replace(self, posterior=self.belief.condition(self._inputs(self.X), y, noise))
+
+    def imagining(self, points: Sequence[Row]) -> SpaceState:
+        """A throw-away state in which these points were measured too and gave what the model expects there."""
+        if self.posterior is None or not len(points):
+            return self
+        posterior = self.posterior
+        for point in points:
+            x = self._inputs(np.array([point]))
+            posterior = posterior.update(x[0], float(posterior(x)[0][0]))
+        return replace(self, posterior=posterior)
+
+    def predicted(self, point: Row) -> tuple[float, float]:
+        """Mean and standard deviation of an observation at a point."""
+        x, gp = self._inputs(np.array([point])), self.belief.gps[0]
+        prior = gp.prior_mean(x), gp.kernel.diag(x)
+        mean, variance = prior if self.posterior is None else self.posterior(x)
+        return float(mean[0]), float(np.sqrt(variance[0] + gp.noise_variance(gp.kernel.diag(x))[0]))
+
+    @property
+    def information_gain(self) -> float:
+        """½ log det(I + σ⁻²K) of the observations so far."""
+        return 0.0 if self.posterior is None else self.posterior.information_gain
+
+    @cached_property
+    def _budget(self) -> int:
+        """With very many observations every evaluation is dear: a search costs about as much as learning the model."""
+        return max(2_000, min(BUDGET, int(BUDGET * 300 / max(1, self.t))))
+
+    @cached_property
+    def _solver(self) -> ContinuousMaxMin:
+        return ContinuousMaxMin(self.setting, self._budget, self.seed)
+
+    @cached_property
+    def _starts(self) -> Array:
+        """Decisions that were good, or new, before."""
+        tried = list(dict.fromkeys(reversed(self.tried())))
+        best = sorted(self.rounds, key=lambda r: (-r.lower, r.t))[: _STARTS // 2]
+        chosen = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in best)])
+        return np.array(list(chosen)).reshape(len(chosen), self.setting.dim)
+
+    def _bound(self, beta: float, sign: int) -> _OnPoints:
+        if self.posterior is None:
+            raise ValueError("nothing is known yet: tell at least one value first")
+        bound = self.posterior.bound(sign * math.sqrt(beta))
+        space = self.setting.points_space
+        return _OnPoints(bound, None if self.learned is not None else space.span, space.natural)
+
+    def _inputs(self, Z: Array) -> Array:
+        """Points as the model sees them: coordinates if it is learned, else the user's units."""
+        return Z if self.learned is not None else self.setting.points_space.natural(Z)
+
+    def _choice(self, found: Found, decision: Row | None = None) -> Choice:
+        chosen = self._decision(found.decision) if decision is None else decision
+        return Choice(chosen, self._point(found.point), found.value, False, found.gap)
+
+    def _decision(self, row: Array) -> Row:
+        """The row as it comes back from a user, so that a run can be replayed bit for bit."""
+        space = self.setting.space
+        return tuple(space.encode(space.decode(row)).tolist())
+
+    def _point(self, row: Array) -> Row:
+        space = self.setting.points_space
+        return tuple(space.encode(space.decode(row)).tolist())
+
+    @property
+    def _parameters(self) -> Parameters | Estimate | None:
+        uncertainty = self.setting.uncertainty
+        if isinstance(uncertainty, Combined):
+            return uncertainty.parameters
+        return uncertainty if isinstance(uncertainty, Parameters | Estimate) else None

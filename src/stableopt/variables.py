@@ -1,0 +1,284 @@
+"""The knobs of a space: a float on a linear or log scale, an integer, a category, or one of some fixed candidates.
+
+Each translates between the user's value and coordinates, in which every range goes from 0 to 1.
+
+Notation
+    value        what the user sees, in the user's own unit
+    coordinate   (w(value) − w(low)) / (w(high) − w(low)), where w is the identity, or log on a log scale;
+                 of a category its number 0, 1, 2, ...; of a candidate its columns, each scaled to [0, 1]
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from stableopt._arrays import Array, frozen, is_number, row_of
+from stableopt._value import Value
+from stableopt.domains import Domain, Points
+
+_MOST = 10**6  # values of an integer that are told apart
+
+
+class Variable(Value, ABC):
+    """One knob: a range or a list of choices."""
+
+    numeric: bool = True
+    """Whether its value is one number, which a tolerance can change."""
+
+    @property
+    def width(self) -> int:
+        """How many coordinates it has."""
+        return 1
+
+    @property
+    @abstractmethod
+    def choices(self) -> Array | None:
+        """All values it can have as rows of coordinates (m, width); None if it varies continuously."""
+
+    @property
+    def reachable(self) -> tuple[float, float]:
+        """Smallest and largest coordinate at which f can be evaluated."""
+        return 0.0, 1.0
+
+    @abstractmethod
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        """The coordinates of a value; an error that tells what it could be."""
+
+    @abstractmethod
+    def decode(self, coordinates: Array) -> Any:
+        """The value at these coordinates, or the nearest one that it can have."""
+
+    def natural(self, coordinates: Array) -> Array:
+        """The coordinates (n, width) in the user's unit, or its log on a log scale: what a kernel of the user sees."""
+        return coordinates
+
+
+class Range(Variable):
+    """A number between two ends."""
+
+    low: float
+    high: float
+    log: bool
+
+    def _check(self) -> None:
+        kind, name = type(self).__name__, f"{type(self).__name__}({self.low!r}, {self.high!r})"
+        if not (is_number(self.low) and is_number(self.high)):
+            raise ValueError(f"expected two finite numbers as the ends of a range, got {name}")
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+        if not self.low < self.high:
+            raise ValueError(
+                f"expected low < high, got {name}: swap them, or leave out what cannot vary"
+                if self.low > self.high
+                else f"expected low < high, got {name}: leave out what cannot vary"
+            )
+        if self.log and self.low <= 0:
+            raise ValueError(f"expected low > 0 on a log scale, got {name}: use {kind}(..., log=False) or a small low")
+        if not math.isfinite(self.high - self.low) or self.high - self.low <= 8 * np.spacing(
+            max(abs(self.low), abs(self.high))
+        ):
+            raise ValueError(f"expected a range whose width is a number of its own, got {name}")
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """w(low) and w(high)."""
+        return (math.log(self.low), math.log(self.high)) if self.log else (float(self.low), float(self.high))
+
+    def coordinate(self, values: Array) -> Array:
+        """Coordinates of values."""
+        low, high = self.ends
+        return np.asarray(((np.log(values) if self.log else values) - low) / (high - low))
+
+    def value(self, coordinates: Array) -> Array:
+        """Values at coordinates, before any rounding."""
+        low, high = self.ends
+        natural = low + coordinates * (high - low)
+        return np.asarray(np.exp(natural) if self.log else natural)
+
+    def natural(self, coordinates: Array) -> Array:
+        low, high = self.ends
+        return np.asarray(low + coordinates * (high - low))
+
+
+@dataclass(frozen=True, eq=False)
+class Float(Range):
+    """A number between low and high; ``log=True`` where ratios matter and not differences.
+
+    evaluate: the wider range in which f can still be measured, where perturbations may go beyond low and high.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    evaluate: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.evaluate is None:
+            return
+        try:
+            low, high = self.evaluate
+            good = is_number(low) and is_number(high) and low <= self.low and self.high <= high
+        except (TypeError, ValueError):
+            good = False
+        if not good or (self.log and low <= 0):
+            raise ValueError(
+                f"expected evaluate=(low, high) to be finite, to contain {self.low} to {self.high}"
+                f"{' and to be positive' if self.log else ''}, got {self.evaluate!r}"
+            )
+        object.__setattr__(self, "evaluate", (float(low), float(high)))
+
+    @property
+    def choices(self) -> None:
+        """None: it varies continuously."""
+        return None
+
+    @property
+    def reachable(self) -> tuple[float, float]:
+        if self.evaluate is None:
+            return 0.0, 1.0
+        low, high = self.coordinate(np.array(self.evaluate)).tolist()
+        return low, high
+
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        low, high = self.evaluate or (self.low, self.high)
+        if not is_number(value):
+            raise ValueError(f"expected a finite number for {name}, got {value!r}")
+        slack = 1e-9 * (high - low)
+        if not low - slack <= value <= high + slack:
+            raise ValueError(f"expected {name} between {low} and {high}, got {value}")
+        return [float(self.coordinate(np.array(min(max(float(value), low), high))))]
+
+    def decode(self, coordinates: Array) -> float:
+        low, high = self.evaluate or (self.low, self.high)
+        u = float(coordinates[0])
+        if u in (0.0, 1.0):  # the ends exactly, whatever the logarithms do
+            return self.low if u == 0.0 else self.high
+        return min(max(float(self.value(coordinates)[0]), low), high)
+
+
+@dataclass(frozen=True, eq=False)
+class Integer(Range):
+    """A whole number between low and high, both included."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.low != round(self.low) or self.high != round(self.high) or self.high - self.low >= _MOST:
+            raise ValueError(
+                f"expected whole numbers less than {_MOST} apart, got Integer({self.low}, {self.high}): use Float"
+            )
+
+    @cached_property
+    def choices(self) -> Array:
+        """All of them."""
+        return frozen(self.coordinate(np.arange(self.low, self.high + 1))[:, None])
+
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        if not is_number(value) or value != round(value):
+            raise ValueError(f"expected a whole number for {name}, got {value!r}")
+        if not self.low <= value <= self.high:
+            raise ValueError(f"expected {name} between {self.low:.0f} and {self.high:.0f}, got {value}")
+        return [float(c) for c in self.choices[int(value - self.low)]]
+
+    def decode(self, coordinates: Array) -> int:
+        return round(min(max(float(self.value(coordinates)[0]), self.low), self.high))
+
+
+@dataclass(frozen=True, eq=False)
+class Category(Variable):
+    """One of several values without an order, such as names."""
+
+    values: Sequence[str | int | float | bool]
+
+    numeric = False
+
+    def __post_init__(self) -> None:
+        values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values)
+        if len(values) < 2 or not all(isinstance(v, str | int | float | bool) for v in values):
+            raise ValueError(f"expected two or more strings or numbers as categories, got {self.values!r}")
+        if len(set(values)) < len(values):
+            raise ValueError(f"expected distinct categories, got {list(values)}")
+        object.__setattr__(self, "values", values)
+
+    @property
+    def choices(self) -> Array:
+        """Their numbers."""
+        return np.arange(float(len(self.values)))[:, None]
+
+    @property
+    def reachable(self) -> tuple[float, float]:
+        return 0.0, float(len(self.values) - 1)
+
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        if isinstance(value, list | dict | np.ndarray) or value not in self.values:
+            raise ValueError(f"expected {name} to be one of {list(self.values)}, got {value!r}")
+        return [float(self.values.index(value))]
+
+    def decode(self, coordinates: Array) -> Any:
+        return self.values[round(float(coordinates[0]))]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates(Variable):
+    """One row of fixed candidates; written as ``Points(rows)`` in a space."""
+
+    points: Points
+
+    numeric = False
+
+    @property
+    def width(self) -> int:
+        return self.points.dim
+
+    @cached_property
+    def _scale(self) -> tuple[Array, Array]:
+        low, span = self.points.points.min(axis=0), np.ptp(self.points.points, axis=0)
+        return low, np.where(span > 0, span, 1.0)
+
+    @cached_property
+    def choices(self) -> Array:
+        """The rows, scaled."""
+        low, span = self._scale
+        return frozen((self.points.points - low) / span)
+
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        return [float(c) for c in self.choices[row_of(self.points.points, value, name, "the candidates")]]
+
+    def decode(self, coordinates: Array) -> Any:
+        nearest = int(np.argmin(np.abs(self.choices - coordinates).sum(axis=1)))
+        return tuple(self.points.points[nearest].tolist())
+
+    def natural(self, coordinates: Array) -> Array:
+        low, span = self._scale
+        return np.asarray(low + coordinates * span)
+
+
+def variable(given: Any, name: str) -> Variable:
+    """A variable from what users write: two numbers are a range, a list of strings a category, Points candidates."""
+    if isinstance(given, Variable):
+        return given
+    if isinstance(given, Domain):
+        return Candidates(given if isinstance(given, Points) else Points(given.points))
+    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
+        if len(given) and all(isinstance(v, str) for v in given):
+            return Category(tuple(given))
+        if len(given) == 2 and not any(isinstance(v, str | bool) for v in given):
+            try:
+                return Float(given[0], given[1])
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
+    raise ValueError(
+        f"expected {name} as two numbers (low, high), Float(...), Integer(...), a list of strings, or Points(rows) "
+        f"of candidates, got {given!r:.200}"
+    )
