@@ -347,7 +347,8 @@ def test_theorem_one_reports_the_earliest_of_equal_bounds():
         GP(SE(0.1), 0.1),
         algorithm=Algorithm("mine", LargestUcb(), BestWhenAsked()),
     )
-    optimizer.tell([[9.0], [0.0], [5.0]], [1.0, 1.0, 1.0])
+    for x in (9.0, 0.0, 5.0):
+        optimizer.tell([x], 1.0, decision=[x])
     assert [r.lower for r in optimizer.rounds] == pytest.approx([-2.0] * 3)
     assert optimizer.report().decision.tolist() == [9.0]
 

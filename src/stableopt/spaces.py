@@ -39,9 +39,14 @@ class Space(Value):
     def __post_init__(self) -> None:
         given, names = self.variables, self.names
         if isinstance(given, Mapping):
+            if names is not None:
+                raise ValueError(f"expected names as keys or as a list, got both: leave out names={names!r:.200}")
             given, names = list(given.values()), list(given)
-        if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        given = given.tolist() if isinstance(given, np.ndarray) else given
+        if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
             raise ValueError(f'expected ranges such as {{"x": (0, 1)}} or [(0, 1)], got {self.variables!r:.200}')
+        if names is not None and (isinstance(names, str) or len(names) != len(given)):
+            raise ValueError(f"expected a list of {len(given)} names, one per variable, got {names!r:.200}")
         labels = [f"variable {i}" for i in range(len(given))] if names is None else [repr(n) for n in names]
         parsed = tuple(variable(v, label) for v, label in zip(given, labels, strict=True))
         object.__setattr__(self, "variables", parsed)
@@ -134,12 +139,12 @@ class Space(Value):
         return frozen(ends[1] - ends[0])
 
     def spread(self, count: int, seed: int) -> Array:
-        """About evenly spread rows (≤ count, d): all of them where there are no more than ``count``."""
+        """About evenly spread, distinct rows (≤ count, d): all of them where there are no more than ``count``."""
         choices = [v.choices for v in self.parts]
         finite = [c for c in choices if c is not None]
         if len(finite) == len(choices) and math.prod(len(c) for c in finite) <= count:
             return cartesian(finite)
-        return self.rows(low_discrepancy(count, len(choices), seed))
+        return distinct(self.rows(low_discrepancy(count, len(choices), seed)))
 
     def rows(self, unit: Array) -> Array:
         """Rows (n, d) from numbers between 0 and 1, one per variable: any of its values is as likely as another."""
@@ -161,20 +166,21 @@ class Space(Value):
 
     def _values(self, point: Any, what: str) -> list[Any]:
         """One value per variable."""
+        what = f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
         if self.names is not None:
             if not isinstance(point, Mapping):
-                raise ValueError(f"expected a {what} as a dictionary with {self.flat_names}, got {point!r:.200}")
+                raise ValueError(f"expected {what} as a dictionary with {self.flat_names}, got {point!r:.200}")
             names = self.flat_names or []
             unknown = [n for n in point if n not in names]
             if unknown or len(point) < len(names):
                 hint = _nearest(str(unknown[0]), names) if unknown else ""
-                raise ValueError(f"expected a {what} with the names {names}, got {list(point)}{hint}")
+                raise ValueError(f"expected {what} with the names {names}, got {list(point)}{hint}")
             return [point[n] if isinstance(n, str) else [point[m] for m in n] for n in self.names]
         if isinstance(point, Mapping | str):
-            raise ValueError(f"expected a {what} as a list of {self.dim} values, got {point!r:.200}")
+            raise ValueError(f"expected {what} as a list of {self.dim} values, got {point!r:.200}")
         flat = [v.item() if isinstance(v, np.generic) else v for v in np.atleast_1d(np.asarray(point, dtype=object))]
         if len(flat) != self.dim:
-            raise ValueError(f"expected a {what} with {self.dim} values, got {len(flat)}: {point!r:.200}")
+            raise ValueError(f"expected {what} with {self.dim} values, got {len(flat)}: {point!r:.200}")
         pairs = zip(self.parts, self.columns, strict=True)
         return [flat[c[0]] if v.width == 1 and v.numeric else _group(v, flat[c.start : c.stop]) for v, c in pairs]
 
@@ -201,12 +207,17 @@ def low_discrepancy(count: int, dim: int, seed: int) -> Array:
     return np.asarray((shift + np.arange(1, count + 1)[:, None] * steps) % 1.0)
 
 
+def distinct(rows: Array) -> Array:
+    """The rows without repetitions, in their order."""
+    return np.asarray(rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])])
+
+
 def _flat(name: Any) -> tuple[str, ...]:
     return (name,) if isinstance(name, str) else tuple(name)
 
 
 def _name(name: Any, v: Variable) -> Any:
-    several = isinstance(name, tuple | list) and len(name) == v.width and not v.numeric
+    several = isinstance(name, tuple | list) and len(name) == v.width and isinstance(v, Candidates)
     if not isinstance(name, str) and not (several and all(isinstance(n, str) for n in name)):
         raise ValueError(f"expected names as strings (a tuple of {v.width} for columns of candidates), got {name!r}")
     return name if isinstance(name, str) else tuple(name)

@@ -368,9 +368,7 @@ class FiniteState(State):
 
     def predicted(self, point: int) -> tuple[float, float]:
         """Mean and standard deviation of an observation at a point."""
-        gp, at = self.belief.gps[0], self.posterior.points[[point]]
-        variance = self.posterior.variance[point] + gp.noise_variance(gp.kernel.diag(at))[0]
-        return float(self.posterior.mean[point]), float(np.sqrt(variance))
+        return float(self.posterior.mean[point]), self.posterior.predictive_std(point)
 
     @property
     def information_gain(self) -> float:

@@ -71,6 +71,9 @@ class Range(Variable):
         kind, name = type(self).__name__, f"{type(self).__name__}({self.low!r}, {self.high!r})"
         if not (is_number(self.low) and is_number(self.high)):
             raise ValueError(f"expected two finite numbers as the ends of a range, got {name}")
+        if not isinstance(self.log, bool | np.bool_):
+            raise ValueError(f"expected log=True or log=False, got log={self.log!r} for {name}")
+        object.__setattr__(self, "log", bool(self.log))
         object.__setattr__(self, "low", float(self.low))
         object.__setattr__(self, "high", float(self.high))
         if not self.low < self.high:
@@ -81,10 +84,10 @@ class Range(Variable):
             )
         if self.log and self.low <= 0:
             raise ValueError(f"expected low > 0 on a log scale, got {name}: use {kind}(..., log=False) or a small low")
-        if not math.isfinite(self.high - self.low) or self.high - self.low <= 8 * np.spacing(
-            max(abs(self.low), abs(self.high))
-        ):
-            raise ValueError(f"expected a range whose width is a number of its own, got {name}")
+        low, high = self.ends
+        for a, b in ((self.low, self.high), (low, high)):  # the logs of a narrow range may be equal
+            if not math.isfinite(b - a) or b - a <= 8 * np.spacing(max(abs(a), abs(b))):
+                raise ValueError(f"expected a range whose width is a number of its own, got {name}: is the unit right?")
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -134,6 +137,11 @@ class Float(Range):
                 f"{' and to be positive' if self.log else ''}, got {self.evaluate!r}"
             )
         object.__setattr__(self, "evaluate", (float(low), float(high)))
+        if not -1e9 <= self.reachable[0] <= self.reachable[1] <= 1e9:
+            raise ValueError(
+                f"expected evaluate=(low, high) to be less than a billion times as wide as {self.low} to {self.high}, "
+                f"got {self.evaluate}: is the unit right?"
+            )
 
     @property
     def choices(self) -> None:
@@ -144,17 +152,23 @@ class Float(Range):
     def reachable(self) -> tuple[float, float]:
         if self.evaluate is None:
             return 0.0, 1.0
-        low, high = self.coordinate(np.array(self.evaluate)).tolist()
+        with np.errstate(over="ignore"):
+            low, high = self.coordinate(np.array(self.evaluate)).tolist()
         return low, high
 
     def encode(self, value: Any, name: str) -> Sequence[float]:
         low, high = self.evaluate or (self.low, self.high)
         if not is_number(value):
             raise ValueError(f"expected a finite number for {name}, got {value!r}")
-        slack = 1e-9 * (high - low)
-        if not low - slack <= value <= high + slack:
+        below, above = (1e-9 * low, 1e-9 * high) if self.log else (1e-9 * (high - low),) * 2
+        if not low - below <= value <= high + above:
             raise ValueError(f"expected {name} between {low} and {high}, got {value}")
-        return [float(self.coordinate(np.array(min(max(float(value), low), high))))]
+        u = float(self.coordinate(np.array(min(max(float(value), low), high))))
+        for _ in range(100):  # until its value leads back to it bit for bit, so that a run can be replayed
+            u, before = float(self.coordinate(np.array(self.decode(np.array([u]))))), u
+            if u == before:
+                break
+        return [u]
 
     def decode(self, coordinates: Array) -> float:
         low, high = self.evaluate or (self.low, self.high)
@@ -177,6 +191,10 @@ class Integer(Range):
         if self.low != round(self.low) or self.high != round(self.high) or self.high - self.low >= _MOST:
             raise ValueError(
                 f"expected whole numbers less than {_MOST} apart, got Integer({self.low}, {self.high}): use Float"
+            )
+        if self.log and self.high * np.spacing(self.ends[1]) > 0.1:
+            raise ValueError(
+                f"expected whole numbers whose logs differ, got Integer({self.low}, {self.high}, True): use log=False"
             )
 
     @cached_property
@@ -204,9 +222,10 @@ class Category(Variable):
     numeric = False
 
     def __post_init__(self) -> None:
-        values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values)
-        if len(values) < 2 or not all(isinstance(v, str | int | float | bool) for v in values):
-            raise ValueError(f"expected two or more strings or numbers as categories, got {self.values!r}")
+        listed = isinstance(self.values, Sequence | np.ndarray) and not isinstance(self.values, str)
+        values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values) if listed else ()
+        if len(values) < 2 or not all(isinstance(v, str | bool) or is_number(v) for v in values):
+            raise ValueError(f"expected a list of two or more strings or finite numbers, got {self.values!r:.200}")
         if len(set(values)) < len(values):
             raise ValueError(f"expected distinct categories, got {list(values)}")
         object.__setattr__(self, "values", values)
@@ -221,9 +240,14 @@ class Category(Variable):
         return 0.0, float(len(self.values) - 1)
 
     def encode(self, value: Any, name: str) -> Sequence[float]:
-        if isinstance(value, list | dict | np.ndarray) or value not in self.values:
-            raise ValueError(f"expected {name} to be one of {list(self.values)}, got {value!r}")
-        return [float(self.values.index(value))]
+        value = value.item() if isinstance(value, np.generic) else value
+        same = [  # True is not 1
+            isinstance(value, str | int | float) and isinstance(v, bool) is isinstance(value, bool) and v == value
+            for v in self.values
+        ]
+        if not any(same):
+            raise ValueError(f"expected {name} to be one of {list(self.values)}, got {value!r:.200}")
+        return [float(same.index(True))]
 
     def decode(self, coordinates: Array) -> Any:
         return self.values[round(float(coordinates[0]))]
@@ -236,6 +260,17 @@ class Candidates(Variable):
     points: Points
 
     numeric = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.points, Points):
+            raise TypeError(f"expected candidates as Points(rows), got {self.points!r:.200}")
+        with np.errstate(over="ignore", invalid="ignore"):
+            known = self.choices
+        if not np.all(np.isfinite(known)) or len(np.unique(known, axis=0)) < len(known):
+            raise ValueError(
+                "expected candidates that still differ when scaled to 0 to 1, got some a billionth of a millionth of "
+                f"the range apart in {self.points}: leave out all but one of them"
+            )
 
     @property
     def width(self) -> int:
@@ -270,14 +305,15 @@ def variable(given: Any, name: str) -> Variable:
         return given
     if isinstance(given, Domain):
         return Candidates(given if isinstance(given, Points) else Points(given.points))
-    if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str):
-        if len(given) and all(isinstance(v, str) for v in given):
-            return Category(tuple(given))
-        if len(given) == 2 and not any(isinstance(v, str | bool) for v in given):
-            try:
+    given = given.tolist() if isinstance(given, np.ndarray) else given
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        try:
+            if len(given) and all(isinstance(v, str) for v in given):
+                return Category(tuple(given))
+            if len(given) == 2 and not any(isinstance(v, str | bool) for v in given):
                 return Float(given[0], given[1])
-            except ValueError as error:
-                raise ValueError(f"{name}: {error}") from None
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
     raise ValueError(
         f"expected {name} as two numbers (low, high), Float(...), Integer(...), a list of strings, or Points(rows) "
         f"of candidates, got {given!r:.200}"

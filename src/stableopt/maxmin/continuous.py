@@ -11,16 +11,19 @@ worst case, and so on. The solver sees a function of points with its gradient; i
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from stableopt._arrays import Array, Indices
-from stableopt.maxmin.descent import FAR, Descent, Front, Oracle, climb, highest, lowest, paired, size, spread_out
+from stableopt.maxmin.descent import FAR, Descent, Oracle, ascent, climb, highest, lowest, paired, size, spread_out
+from stableopt.maxmin.front import Front, Pool
 
 _POLLED = 1e-5  # of the spread of F: what a jump must gain
 _CLOSE = 2e-6  # of the spread of F: the two sides of the search have met
+_LEAPS = np.geomspace(0.001, 0.5, 8)
 
 
 class Smooth(Protocol):
@@ -102,7 +105,7 @@ class _Effort(NamedTuple):
 _SCREEN = _Effort(scan=4, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
 _QUICK = _Effort(scan=12, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
 _SOUND = _Effort(scan=16, known=6, starts=12, steps=12, tolerance=1e-7, polls=0)
-_FULL = _Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-8, polls=8)
+_FULL = _Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-7, polls=8)
 
 
 class _Minima(NamedTuple):
@@ -125,7 +128,9 @@ class ContinuousMaxMin:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed = region, budget, seed
         self._spread = region.scenarios(self._effort(1).scan, seed)
-        self._filling = region.decisions(max(8, int(0.07 * budget)), seed)
+        # No gradient tells discrete alternatives apart: these are tried for all decisions.
+        self._first = np.concatenate([self._spread[:1], region.other_scenarios(self._spread[0])[:6]])
+        self._filling = region.decisions(max(8, int(0.07 * budget / len(self._first) ** 0.5)), seed)
 
     def maximin(self, F: Smooth, starts: Array | None = None, known: Array | None = None) -> Found:
         """The decision with the largest worst case.
@@ -133,7 +138,7 @@ class ContinuousMaxMin:
         ``starts`` (k, d) are decisions to begin with, ``known`` (t, P) points that may be worst cases.
         """
         oracle = Oracle(self.region, F, self.budget)
-        pool = _Pool(oracle, known)
+        pool = Pool(oracle, known)
         front = self._scan(oracle, pool, starts)
         self._ascend(oracle, pool, front)
         return self._polish(oracle, pool, front)
@@ -141,7 +146,7 @@ class ContinuousMaxMin:
     def minima(self, X: Array, F: Smooth, known: Array | None = None) -> tuple[Array, Array]:
         """Worst cases of several decisions at once: values (n,) and scenarios (n, q)."""
         oracle = Oracle(self.region, F, self.budget)
-        found = self._inner(oracle, _Pool(oracle, known), X, self._effort(len(X)))
+        found = self._inner(oracle, Pool(oracle, known), X, self._effort(len(X)))
         return found.V[:, 0], found.S[:, 0]
 
     def worst(self, x: Array, F: Smooth, known: Array | None = None) -> Found:
@@ -151,7 +156,7 @@ class ContinuousMaxMin:
     def best(self, X: Array, F: Smooth, known: Array | None = None) -> Found:
         """Among these decisions the one with the largest worst case: solved only where it can still win."""
         oracle = Oracle(self.region, F, self.budget)
-        pool = _Pool(oracle, known)
+        pool = Pool(oracle, known)
         above = self._inner(oracle, pool, X, _SCREEN).V[:, 0]
         order = np.argsort(-above, kind="stable")
         v, S = np.full(len(X), -np.inf), np.zeros((len(X), self.region.width))
@@ -175,12 +180,12 @@ class ContinuousMaxMin:
             max(_QUICK.scan, int(share * scan)),
             max(_QUICK.known, int(share * known)),
             max(_QUICK.starts, int(share * starts)),
-            max(_QUICK.steps, int(share * steps)),
+            steps,
             tolerance,
             polls,
         )
 
-    def _inner(self, oracle: Oracle, pool: _Pool, X: Array, effort: _Effort, also: Array | None = None) -> _Minima:
+    def _inner(self, oracle: Oracle, pool: Pool, X: Array, effort: _Effort, also: Array | None = None) -> _Minima:
         """Local minima of the decisions; scenarios ``also`` (n, m, q) are tried, too."""
         n, q = len(X), self.region.width
         if q == 0 or n == 0:
@@ -201,7 +206,7 @@ class ContinuousMaxMin:
             m = kept
         self._poll(oracle, descent, np.arange(n * m), effort)
         descent.keep((lowest(descent.v.reshape(n, m), m) + m * np.arange(n)[:, None]).ravel())
-        return _Minima(descent.v.reshape(n, m), descent.S.reshape(n, m, q), descent.T.reshape(n, m, -1))
+        return _Minima(descent.v.reshape(n, m), descent.S.reshape(n, m, q), descent.T.reshape(n, m, descent.T.shape[1]))
 
     def _poll(self, oracle: Oracle, descent: Descent, rows: Indices, effort: _Effort) -> None:
         """Jumps from these scenarios: across in one coordinate, or to a discrete neighbour, while one is worse."""
@@ -229,36 +234,39 @@ class ContinuousMaxMin:
 
     # ------------------------------------------------------------------------------------------------------- the scan
 
-    def _scan(self, oracle: Oracle, pool: _Pool, starts: Array | None) -> Front:
+    def _scan(self, oracle: Oracle, pool: Pool, starts: Array | None) -> Front:
         """The best decisions of a screening, spread out, with their lowest scenarios."""
-        share = 0.2 * self.budget
+        q, share = self.region.width, 0.2 * self.budget
         X = self._filling if starts is None else np.concatenate([self._filling, starts])
-        centre = oracle.project(X, np.broadcast_to(self._spread[:1], (len(X), 1, self.region.width)))
-        v = oracle.values(X, centre)[:, 0]
-        around = self._jittered(oracle, X[spread_out(X, v, 24)], int(0.1 * share))
-        centre = np.concatenate([centre, oracle.project(around, np.repeat(centre[:1], len(around), axis=0))])
-        X, v = np.concatenate([X, around]), np.append(v, oracle.values(around, centre[len(X) :])[:, 0])
-        if self.region.width:
-            pool.add(self.region.points(X, centre[:, 0]), v, 32)
-            rows = highest(v, max(4, int(share / 30)))
-            X, S = X[rows], centre[rows]
-            h = oracle.gradients(X, S).h
-            S = np.concatenate([S, oracle.project(X, S - FAR * h / size(h)), pool.near(X, 3)], axis=1)
-            V = np.column_stack([v[rows], oracle.values(X, S[:, 1:])])
+        S, V = self._against(oracle, X, self._first)
+        around = self._jittered(oracle, X[spread_out(X, V.min(axis=1), 24)], int(0.1 * share))
+        more, values = self._against(oracle, around, self._first)
+        X, S, V = np.concatenate([X, around]), np.concatenate([S, more]), np.concatenate([V, values])
+        if q:
+            pool.add(self.region.points(X, S[:, 0]), V[:, 0], 32)
+            rows = highest(V.min(axis=1), max(4, int(share / 20)))
+            X, S, V = X[rows], S[rows], V[rows]
+            low = np.take_along_axis(S, lowest(V, 1)[:, :, None], axis=1)
+            h = oracle.gradients(X, low).h
+            more = np.concatenate([oracle.project(X, low - FAR * h / size(h)), pool.near(X, 3)], axis=1)
+            S, V = np.concatenate([S, more], axis=1), np.column_stack([V, oracle.values(X, more)])
             rows = highest(V.min(axis=1), max(3, int(share / 60)))
             X, S, V = X[rows], S[rows], V[rows]
-            more = np.broadcast_to(self._spread[1:13], (len(X), len(self._spread[1:13]), self.region.width))
-            more = oracle.project(X, np.concatenate([more, pool.near(X, 8)], axis=1))
-            S, V = np.concatenate([S, more], axis=1), np.column_stack([V, oracle.values(X, more)])
-        else:
-            S, V = centre, v[:, None]
+            more, values = self._against(oracle, X, self._spread[1:13], pool.near(X, 8))
+            S, V = np.concatenate([S, more], axis=1), np.column_stack([V, values])
         rows = spread_out(X, V.min(axis=1), self._many(16))
         slots = lowest(V[rows], self._slots())
         return Front(oracle, X[rows], np.take_along_axis(S[rows], slots[:, :, None], axis=1))
 
+    def _against(self, oracle: Oracle, X: Array, rows: Array, also: Array | None = None) -> tuple[Array, Array]:
+        """The decisions with all these scenarios (m, q) and some of their own (n, k, q): which, and their values."""
+        S = np.broadcast_to(rows, (len(X), *rows.shape))
+        S = oracle.project(X, S if also is None else np.concatenate([S, also], axis=1))
+        return S, oracle.values(X, S)
+
     def _many(self, usual: int) -> int:
         """How many decisions go on where it is this many with the usual budget."""
-        return max(2, round(usual * (self.budget / 20_000) ** 0.5))
+        return max(2, round(usual * math.sqrt(self.budget / 20_000)))
 
     def _slots(self) -> int:
         """Active scenarios of a decision on its way: more could be active at a kink, but rarely are."""
@@ -273,7 +281,7 @@ class ContinuousMaxMin:
 
     # ----------------------------------------------------------------------------------------------------- the ascent
 
-    def _ascend(self, oracle: Oracle, pool: _Pool, front: Front) -> None:
+    def _ascend(self, oracle: Oracle, pool: Pool, front: Front) -> None:
         """All decisions climb together; half of them are left after each leg."""
         front.descend(3)
         while len(front.X) > self._many(4) and oracle.left(0.5) > 0:
@@ -287,7 +295,7 @@ class ContinuousMaxMin:
 
     # ----------------------------------------------------------------------------------------------------- the polish
 
-    def _polish(self, oracle: Oracle, pool: _Pool, front: Front) -> Found:
+    def _polish(self, oracle: Oracle, pool: Pool, front: Front) -> Found:
         """The best decisions once more: the exchange to the end, with the full inner side before it counts."""
         order = highest(front.V.min(axis=1), self._many(4))
         V, S, T = self._inner(oracle, pool, front.X[order], _SOUND, front.S[order])
@@ -301,7 +309,29 @@ class ContinuousMaxMin:
         assert best is not None  # there is always a decision
         return self._other_decisions(oracle, pool, best)
 
-    def _other_decisions(self, oracle: Oracle, pool: _Pool, best: Found) -> Found:
+    def _escape(
+        self, oracle: Oracle, pool: Pool, x: Array, v: float, S: Array, also: Array
+    ) -> tuple[Array, _Minima] | None:
+        """A decision further away that is better than v, with its local minima; S (1, r, q) are those of x.
+
+        Replies that stay where they are make plateaus, and edges of the domain make kinks. So here all scenarios go
+        along with the decision, or the decision leaves the worst point behind, by steps of all lengths.
+        """
+        region, n = self.region, len(_LEAPS)
+        X, S = np.repeat(x[None], n, axis=0), np.repeat(S, n, axis=0)
+        S = oracle.settled(*paired(X, S)).reshape(S.shape)
+        V, G, _, _ = oracle.gradients(X, S)
+        along, _, _ = ascent(region, X, V, G, _LEAPS, np.full(V.shape, 1 / V.shape[1]))
+        back = region.points(X, region.project(X, 0 * S[:, 0])) - region.points(X, S[:, 0])
+        away = region.pull(X, S[:, 0], back)[0]
+        trials = region.clip(np.vstack([X + along, X + _LEAPS[:, None] * away / size(away)]))
+        worse = np.vstack([S[0], also])[None]
+        rough = self._inner(oracle, pool, trials, _SCREEN, np.repeat(worse, 2 * n, axis=0))
+        trials = trials[highest(rough.V[:, 0], 1)]
+        found = self._inner(oracle, pool, trials, self._effort(2), worse)
+        return (trials[0], found) if found.V[0, 0] > v else None
+
+    def _other_decisions(self, oracle: Oracle, pool: Pool, best: Found) -> Found:
         """Neighbours in discrete coordinates, the most promising ones with an exchange of their own, while one wins."""
         for _ in range(20):
             X = self.region.other_decisions(best.decision)
@@ -318,7 +348,7 @@ class ContinuousMaxMin:
         return best
 
     def _exchange(
-        self, oracle: Oracle, pool: _Pool, x: Array, worst: Array, v: float, T: Array, rival: Found | None
+        self, oracle: Oracle, pool: Pool, x: Array, worst: Array, v: float, T: Array, rival: Found | None
     ) -> Found:
         """Climb on the active scenarios, find the worst cases there, make them active; from the best decision so far.
 
@@ -329,7 +359,9 @@ class ContinuousMaxMin:
         for i in range(40):
             trial, above, order = climb(oracle, x, T, radius, 6 + 2 * i)
             T = T[order[:room]]
-            spent = oracle.left() < 0 or (rival is not None and above <= rival.value)
+            if rival is not None and above <= rival.value:
+                return rival
+            spent = oracle.left() < 0
             done = spent or above <= v + _CLOSE * oracle.scale or radius < 1e-6
             at = (x if done else trial)[None]
             active = self.region.scenario_of(np.repeat(at, len(T), axis=0), T)
@@ -337,42 +369,19 @@ class ContinuousMaxMin:
             if done:
                 lower = V[0, 0] < v - _CLOSE * oracle.scale
                 v, worst = (float(V[0, 0]), S[0, :1]) if V[0, 0] < v else (v, worst)
-                if spent or not lower:
+                better = (
+                    None if spent or lower else self._escape(oracle, pool, x, v + _POLLED * oracle.scale, S, active)
+                )
+                if better is not None:
+                    x, (V, S, new) = better
+                    at, v, worst, radius, above = x[None], float(V[0, 0]), S[0, :1], 0.2, np.inf
+                elif not lower or spent:
                     break
             elif V[0, 0] > v:
-                radius *= 2.0 if V[0, 0] - v > 0.75 * (above - v) else 1.0
+                radius *= 2.0 if V[0, 0] - v > 0.5 * (above - v) else 1.0
                 x, v, worst = trial, float(V[0, 0]), S[0, :1]
             else:
                 radius = 0.5 * min(radius, float(np.abs(trial - x).max()))
             lower = V[0] < above
             T = np.vstack([oracle.anchored(at, S[:, lower], new[:, lower])[0], T])
         return self._found(x, np.array([v]), worst, above)
-
-
-class _Pool:
-    """Points whose values are known and low: likely worst cases of the decisions around them."""
-
-    def __init__(self, oracle: Oracle, known: Array | None) -> None:
-        self.oracle = oracle
-        self.Z = np.empty((0, 0)) if known is None else known
-        self.v = np.empty(0) if known is None or not oracle.region.width else oracle.at(known)
-
-    def add(self, Z: Array, v: Array, count: int) -> None:
-        """The lowest of these, too."""
-        low = np.argsort(v, kind="stable")[:count]
-        self.Z = np.concatenate([self.Z, Z[low]]) if len(self.Z) else Z[low]
-        self.v = np.append(self.v, v[low])
-
-    def near(self, X: Array, count: int) -> Array:
-        """Scenarios (n, <= count, q) that turn each decision into low points nearby, or lead towards them."""
-        region, n = self.oracle.region, len(X)
-        if not len(self.v):
-            return np.empty((n, 0, region.width))
-        at = region.points(X, region.project(X, np.zeros((n, region.width))))
-        squares = np.sum(at**2, axis=1)[:, None] - 2 * at @ self.Z.T + np.sum(self.Z**2, axis=1)
-        near = lowest(squares, min(4 * count, len(self.v)))
-        rows, Z = np.repeat(X, near.shape[1], axis=0), self.Z[near.ravel()]
-        S = region.scenario_of(rows, Z)
-        short = np.sqrt(np.sum((region.points(rows, S) - Z) ** 2, axis=1)).reshape(near.shape)
-        chosen = lowest(self.v[near] + 4 * self.oracle.scale * short, count)
-        return np.take_along_axis(S.reshape(*near.shape, -1), chosen[:, :, None], axis=1)

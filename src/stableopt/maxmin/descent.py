@@ -15,7 +15,8 @@ Notation
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import contextlib
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +31,7 @@ _ROWS = 2048  # points evaluated together, which bounds the memory of a function
 _ROUNDING = 1e-12
 _INSIDE = 1e-10
 _REACH = 0.3  # how far the adversary looks where F changes by its whole spread over a unit length
+_STEP = 1e-6
 _OFF = 1e-4
 _CLOSER = np.array([1.0, 0.1, 0.01, 1e-4])
 _STILL = 1e-5  # of the spread: a step that promises less and leads nowhere is the last one
@@ -83,8 +85,8 @@ class Oracle:
         """v, g, h and T, shaped as S is."""
         if S.ndim == 3:
             rows, flat = paired(X, S)
-            parts = self.gradients(rows, flat)
-            return Evaluated(*(part.reshape(*S.shape[:2], *part.shape[1:]) for part in parts))
+            flat_parts = self.gradients(rows, flat)
+            return Evaluated(*(part.reshape(*S.shape[:2], *part.shape[1:]) for part in flat_parts))
         Z = self.region.points(X, S)
         parts = [self.F.with_gradient(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)]
         v, G = parts[0] if len(parts) == 1 else (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -96,7 +98,7 @@ class Oracle:
 
         This happens in narrow valleys and at edges, where a gradient says little about what is near.
         """
-        (rows, flat), aims = paired(X, S), T.reshape(-1, T.shape[2])
+        (rows, flat), aims = paired(X, S), T.reshape(S.shape[0] * S.shape[1], T.shape[2])
         Z = self.region.points(rows, flat)
         near = Z[None] + np.multiply.outer(_CLOSER, aims - Z)
         many = np.tile(rows, (len(_CLOSER), 1))
@@ -106,13 +108,22 @@ class Oracle:
         return np.asarray(near[np.argmin(off, axis=0), np.arange(len(rows))]).reshape(T.shape)
 
     def replies(self, x: Array, T: Array) -> tuple[Array, Array]:
-        """Values (m,) and gradients by x (m, d) of the replies to one decision with targets T (m, P)."""
-        X = np.repeat(x[None], len(T), axis=0)
-        S = self.region.scenario_of(X, T)
-        Z = self.region.points(X, S)
-        v, G = self.F.with_gradient(Z)
+        """Values (m,) and gradients by x (m, d) of the replies to one decision with targets T (m, P).
+
+        How replies follow the decision is geometry, with edges of its own, and costs no evaluation: differences.
+        """
+        free = np.flatnonzero(self.movable)
+        steps = np.where(x[free] > 0.5, -_STEP, _STEP)
+        X = np.repeat(x[None], 1 + len(free), axis=0)
+        X[np.arange(1, len(X)), free] += steps
+        rows = np.repeat(X, len(T), axis=0)
+        Z = self.region.points(rows, self.region.scenario_of(rows, np.tile(T, (len(X), 1))))
+        Z = Z.reshape(len(X), *T.shape)
+        v, G = self.F.with_gradient(Z[0])
         self._saw(v, 2)
-        return v, self.region.pull(X, S, np.where(np.abs(Z - T) > _ROUNDING, G, 0.0))[0]
+        g = np.zeros((len(T), len(x)))
+        g[:, free] = np.einsum("jmp,mp->mj", Z[1:] - Z[0], G) / steps
+        return v, g
 
     def project(self, X: Array, S: Array) -> Array:
         """The nearest allowed scenarios, for S (n, m, q)."""
@@ -191,7 +202,7 @@ class Descent:
 
 def paired(X: Array, S: Array) -> tuple[Array, Array]:
     """Decisions (n, d) and their m scenarios (n, m, q) as n·m rows."""
-    return np.repeat(X, S.shape[1], axis=0), S.reshape(-1, S.shape[2])
+    return np.repeat(X, S.shape[1], axis=0), S.reshape(S.shape[0] * S.shape[1], S.shape[2])
 
 
 def lowest(V: Array, m: int) -> NDArray[np.intp]:
@@ -256,7 +267,7 @@ def onto_simplex(W: Array) -> Array:
     """The nearest non-negative rows that sum to 1."""
     ordered = -np.sort(-W, axis=1)
     excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, W.shape[1] + 1)
-    return np.maximum(W - excess.max(axis=1, keepdims=True), 0.0)
+    return np.asarray(np.maximum(W - excess.max(axis=1, keepdims=True), 0.0))
 
 
 def highest(v: Array, count: int) -> Indices:
@@ -266,72 +277,11 @@ def highest(v: Array, count: int) -> Indices:
 
 def size(h: Array) -> Array:
     """Length of each gradient, above 0."""
-    return np.maximum(np.sqrt(np.sum(h * h, axis=-1, keepdims=True)), 1e-300)
+    return np.asarray(np.maximum(np.sqrt(np.sum(h * h, axis=-1, keepdims=True)), 1e-300))
 
 
-class Front:
-    """Decisions on their way up, each with its active scenarios S (n, m, q), values V, gradients G, H and targets T."""
-
-    def __init__(self, oracle: Oracle, X: Array, S: Array) -> None:
-        self.oracle, self.X, self.S = oracle, X, S
-        self.V, self.G, self.H, self.T = oracle.gradients(X, S)
-        self.length = np.full(len(X), 0.1)
-        self.weights = np.full(self.V.shape, 1.0 / self.V.shape[1])
-
-    def keep(self, rows: Indices) -> None:
-        """Go on with these decisions only."""
-        for name in ("X", "S", "V", "G", "H", "T", "length", "weights"):
-            setattr(self, name, getattr(self, name)[rows])
-
-    def descend(self, steps: int) -> None:
-        """Every active scenario gets worse."""
-        descent = Descent(self.oracle, *paired(self.X, self.S))
-        descent.advance(steps, 1e-4)
-        n, m = self.V.shape
-        self.S, self.V = descent.S.reshape(n, m, -1), descent.v.reshape(n, m)
-        self.G, self.H = descent.g.reshape(n, m, -1), descent.h.reshape(n, m, -1)
-        self.T = descent.T.reshape(n, m, -1)
-
-    def rise(self) -> None:
-        """One step of every decision; where the smallest value falls, only its new worst case is kept."""
-        oracle = self.oracle
-        p, _, self.weights = ascent(oracle.region, self.X, self.V, self.G, self.length, self.weights)
-        X = oracle.region.clip(self.X + p)
-        S = oracle.project(X, self.S)
-        trial = (S, *oracle.gradients(X, S))
-        if S.shape[2]:
-            self._worse(X, *trial)
-        V = trial[1]
-        better = V.min(axis=1) > self.V.min(axis=1)
-        for old, new in zip((self.X, self.S, self.V, self.G, self.H, self.T), (X, *trial), strict=True):
-            old[better] = new[better]
-        self.length = np.where(better, np.minimum(1.6 * self.length, 0.5), 0.35 * self.length)
-        fell = np.flatnonzero(~better)
-        if len(fell) and S.shape[2]:
-            self.exchange(S[fell, np.argmin(V[fell], axis=1)], fell)
-
-    def _worse(self, X: Array, S: Array, V: Array, G: Array, H: Array, T: Array) -> None:
-        """Change the lowest scenarios to a step further down, and the highest to an extreme one, if that is lower."""
-        rows = np.arange(len(X))[:, None]
-        columns = lowest(V, 2)
-        s, h = S[rows, columns], H[rows, columns]
-        down = h / size(h)
-        trial = self.oracle.project(X, np.concatenate([s - 0.2 * down, (s - FAR * down)[:, :1]], axis=1))
-        new = (trial, *self.oracle.gradients(X, trial))
-        target = np.concatenate([columns, np.argmax(V, axis=1)[:, None]], axis=1)
-        i, j = np.nonzero(new[1] < np.concatenate([V[rows, columns], V.min(axis=1, keepdims=True)], axis=1))
-        for old, fresh in zip((S, V, G, H, T), new, strict=True):
-            old[i, target[i, j]] = fresh[i, j]
-
-    def exchange(self, S: Array, rows: Indices | None = None) -> None:
-        """Make these scenarios (n, q) of some decisions active, in place of the highest."""
-        rows = np.arange(len(self.X)) if rows is None else rows
-        X = self.X[rows]
-        S = self.oracle.region.project(X, S)
-        at = np.argmax(self.V[rows], axis=1)
-        new = (S, *self.oracle.gradients(X, S))
-        for old, fresh in zip((self.S, self.V, self.G, self.H, self.T), new, strict=True):
-            old[rows, at] = fresh
+class _Enough(Exception):  # noqa: N818
+    """Ends a climb."""
 
 
 def climb(oracle: Oracle, x: Array, T: Array, radius: float, steps: int) -> tuple[Array, float, Indices]:
@@ -348,11 +298,14 @@ def climb(oracle: Oracle, x: Array, T: Array, radius: float, steps: int) -> tupl
     v, g = oracle.replies(x, T)
     first, scale = float(v.min()), oracle.scale
     best, last = (x, v), (x, v, g)
+    most = oracle.used + 2 * m * (steps + 5)  # at a kink a line search would go on for long
 
     def evaluated(u: Array) -> tuple[Array, Array]:
         nonlocal best, last
         if not np.array_equal(u[:-1], last[0]):
             y = np.clip(u[:-1], lower, upper)
+            if oracle.used > most:
+                raise _Enough
             v, g = oracle.replies(y, T)
             last = u[:-1].copy(), v, g
             if v.min() > best[1].min():
@@ -361,18 +314,20 @@ def climb(oracle: Oracle, x: Array, T: Array, radius: float, steps: int) -> tupl
 
     jacobian = np.full((m, len(x) + 1), -1.0)
 
+    def rooms(u: Array) -> Array:
+        return np.asarray((evaluated(u)[0] - first) / scale - u[-1])
+
     def slopes(u: Array) -> Array:
         jacobian[:, :-1] = evaluated(u)[1] / scale
         return jacobian
 
     down = np.append(np.zeros(len(x)), -1.0)
-    minimize(
-        lambda u: -u[-1],
-        np.append(x, 0.0),
-        jac=lambda u: down,
-        bounds=Bounds(np.append(lower, -np.inf), np.append(upper, np.inf)),
-        constraints={"type": "ineq", "fun": lambda u: (evaluated(u)[0] - first) / scale - u[-1], "jac": slopes},
-        method="SLSQP",
-        options={"maxiter": steps, "ftol": 1e-8},
-    )
+    settings: dict[str, Any] = {
+        "jac": lambda u: down,
+        "bounds": Bounds(np.append(lower, -np.inf), np.append(upper, np.inf)),
+        "constraints": {"type": "ineq", "fun": rooms, "jac": slopes},
+        "options": {"maxiter": steps, "ftol": 1e-8},
+    }
+    with contextlib.suppress(_Enough):
+        minimize(lambda u: float(-u[-1]), np.append(x, 0.0), method="SLSQP", **settings)  # type: ignore[call-overload]
     return best[0], float(best[1].min()), np.argsort(best[1], kind="stable")

@@ -19,10 +19,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stableopt._arrays import Array, Indices, cartesian
+from stableopt.spaces import distinct
 from stableopt.uncertainty import Within
 from stableopt.variables import Integer, Range, Variable
+
+_SWEEPS = 200  # of alternating projections
 
 
 class Mover(ABC):
@@ -81,6 +85,10 @@ class _Continuous(Mover):
             x[:, self._log] = np.log(x[:, self._log])
         return np.asarray((x - self._low) / self._span)
 
+    def _target(self, U: Array) -> Array:
+        """Where U wants to go in the user's units; a target far outside a log scale would be infinite there."""
+        return self._values(np.where(self._log, np.clip(U, self._lower, self._upper), U))
+
     @cached_property
     def _ends(self) -> tuple[Array, Array]:
         """The smallest and largest values at which f can be evaluated."""
@@ -116,15 +124,17 @@ class NormMover(_Continuous):
     def move(self, C: Array, S: Array) -> Array:
         if self._plain:
             return np.clip(C + self._unit * S, self._lower, self._upper)
-        return np.clip(self._coordinates(self._moved(C, S)[1]), self._lower, self._upper)
+        x, moved, _ = self._moved(C, S)
+        U = np.clip(self._coordinates(np.clip(moved, *self._ends)), self._lower, self._upper)
+        return np.where(moved == x, C, U)  # who does not move stays exactly where he is
 
     def _moved(self, C: Array, S: Array) -> tuple[Array, Array, Array]:
-        """x, x' after clipping, and the reach, all in the user's units."""
+        """x, x' before clipping, and the reach, all in the user's units."""
         x = self._values(C)
         reach = self._reach * (self._span if self._scaled else 1.0) + self._fraction * np.abs(x)
         offset = reach * S
         offset[:, self._whole] = np.fix(offset[:, self._whole] * (1 + 1e-9))
-        return x, np.clip(x + offset, *self._ends), reach
+        return x, x + offset, reach
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
         if self._plain:
@@ -133,10 +143,11 @@ class NormMover(_Continuous):
             return G, G * self._unit
         x, moved, reach = self._moved(C, S)
         stretch = 1 + self._fraction * np.sign(x) * S
-        G = np.where((moved <= self._ends[0]) | (moved >= self._ends[1]), 0.0, G)
+        G = np.where((moved < self._ends[0]) | (moved > self._ends[1]), 0.0, G)
+        moved = np.clip(moved, *self._ends)
         by_x, by_s = G * stretch, G * reach / self._span
         if self._log.any():
-            by_x[:, self._log] *= (x / moved)[:, self._log]
+            by_x[:, self._log] *= x[:, self._log] / moved[:, self._log]
             by_s[:, self._log] /= moved[:, self._log]
         by_s[:, self._whole] = 0.0
         return by_x, by_s
@@ -145,32 +156,32 @@ class NormMover(_Continuous):
         if self.order == math.inf:
             return np.clip(S, -1.0, 1.0)
         if self.order == 2:
-            return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
+            return _into_ball(S)
         return _project_l1(S)
 
     def scenario_of(self, C: Array, U: Array) -> Array:
-        x, target = (C, U) if self._plain else (self._values(C), self._values(U))
+        x, target = (C, U) if self._plain else (self._values(C), self._target(U))
         reach = self._unit if self._plain else self._reach + self._fraction * np.abs(x)
         return self.project(C, np.where(reach > 0, (target - x) / np.where(reach > 0, reach, 1.0), 0.0))
 
     def spread(self, count: int, rng: np.random.Generator) -> Array:
-        q = self.width
+        q, box = self.width, self.order == math.inf or self.width == 1
         axes = np.vstack([np.eye(q), -np.eye(q)])
         corners = np.empty((0, q))
-        if self.order == math.inf:
+        if box:
             corners = cartesian([np.array([[-1.0], [1.0]])] * q) if 2**q <= max(4, count // 2) else corners
             if not len(corners):
                 corners = rng.choice([-1.0, 1.0], size=(count // 2, q))
         if len(axes) + 1 > count:
             axes = axes[rng.permutation(len(axes))]
         inner = rng.standard_normal((count, q))
-        if self.order == math.inf:
+        if box:
             inner = rng.uniform(-1.0, 1.0, (count, q))
         else:
             lengths = np.linalg.norm(inner, ord=self.order, axis=1, keepdims=True)
             inner = inner / lengths * np.where(np.arange(count)[:, None] % 3 == 2, 0.5, 1.0)  # a third inside
-        first, second = (corners, axes) if self.order == math.inf and q > 1 else (axes, corners)
-        return np.vstack([np.zeros((1, q)), first, second, inner])[:count]
+        first, second = (corners, axes) if box and q > 1 else (axes, corners)
+        return distinct(np.vstack([np.zeros((1, q)), first, second, inner]))[:count]
 
     def others(self, s: Array) -> Array:
         rows = []
@@ -183,43 +194,69 @@ class NormMover(_Continuous):
 
 
 class EllipsoidMover(_Continuous):
-    """x' = x + R s with ‖s‖ ≤ 1, shortened along the way where it would leave the domain."""
+    """x' = x + R s with ‖s‖ ≤ 1, clipped to the domain, and then shortened where clipping leaves the ellipsoid.
+
+    The scenarios of a decision are those that need neither, a convex set; `project` finds the nearest of them, so that
+    a descent slides along the ends of ranges, where a decision at such an end has its worst cases.
+    """
 
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], root: Array) -> None:
         super().__init__(columns, ranges)
-        self._root = root
+        self._root, self._inverse = root, np.linalg.inv(root)
 
-    def _moved(self, C: Array, S: Array) -> tuple[Array, Array, Array, Array]:
-        """x, the offset, the fraction τ of it that stays inside, and which coordinate stops it (-1: none)."""
-        x, offset = self._values(C), S @ self._root.T
-        low, high = self._ends
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(offset > 0, (high - x) / offset, np.where(offset < 0, (low - x) / offset, np.inf))
-        stops = np.argmin(room, axis=1)
-        tau = np.clip(room[np.arange(len(x)), stops], 0.0, 1.0)
-        return x, offset, tau, np.where(tau < 1, stops, -1)
+    def _moved(self, C: Array, S: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
+        """x, the offset y that clipping leaves, its length m ≥ 1 in the ellipsoid (n, 1), and what is not clipped."""
+        x = self._values(C)
+        wanted = x + S @ self._root.T
+        clipped = np.clip(wanted, *self._ends)
+        y = clipped - x
+        length = np.linalg.norm(y @ self._inverse.T, axis=1, keepdims=True)
+        return x, y, np.maximum(length, 1.0), np.abs(wanted - clipped) <= 1e-7 * (self._ends[1] - self._ends[0])
 
     def move(self, C: Array, S: Array) -> Array:
-        x, offset, tau, _ = self._moved(C, S)
-        return np.clip(self._coordinates(np.clip(x + tau[:, None] * offset, *self._ends)), self._lower, self._upper)
+        x, y, length, _ = self._moved(C, S)
+        return np.clip(self._coordinates(np.clip(x + y / length, *self._ends)), self._lower, self._upper)
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
-        x, offset, tau, stops = self._moved(C, S)
-        moved = x + tau[:, None] * offset
-        by_x = np.where(self._log, x / moved, 1.0) * G
-        by_offset = G / self._span / np.where(self._log, moved, 1.0)
-        stopped = np.flatnonzero(stops >= 0)
-        at = stops[stopped]
-        along = (by_offset[stopped] * offset[stopped]).sum(axis=1) / offset[stopped, at]
-        by_x[stopped, at] -= along * self._span[at] * np.where(self._log[at], x[stopped, at], 1.0)
-        by_offset[stopped, at] -= along
-        return by_x, (tau[:, None] * by_offset) @ self._root
+        x, y, length, free = self._moved(C, S)
+        moved = np.clip(x + y / length, *self._ends)
+        by_moved = G / self._span
+        by_moved[:, self._log] /= moved[:, self._log]
+        normal = y @ self._inverse.T @ self._inverse / length  # the gradient of the length by y
+        along = (by_moved * y).sum(axis=1, keepdims=True)
+        by_y = by_moved / length - np.where(length > 1, along * normal / length**2, 0.0)
+        by_x = (by_moved - np.where(free, 0.0, by_y)) * self._span  # a clipped y is what is left to the bound
+        by_x[:, self._log] *= x[:, self._log]
+        return by_x, np.where(free, by_y, 0.0) @ self._root
 
     def project(self, C: Array, S: Array) -> Array:
-        return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
+        """Into the ball, and where that leads out of the domain, into both (Dykstra's alternating projections)."""
+        S = _into_ball(S)
+        x, (low, high) = self._values(C), self._ends
+        wanted = x + S @ self._root.T
+        rounding = 1e-12 * (high - low)
+        rows = np.flatnonzero(np.any((wanted < low - rounding) | (wanted > high + rounding), axis=1))
+        if not len(rows):
+            return S
+        lower, upper = low - x[rows], high - x[rows]
+        s, ball, slabs = S[rows], np.zeros((len(rows), self.width)), np.zeros((self.width, len(rows), self.width))
+        for _ in range(_SWEEPS):
+            before = s
+            for j, (a, square) in enumerate(zip(self._root, np.sum(self._root**2, axis=1), strict=True)):
+                t = s + slabs[j]
+                along = t @ a
+                s = t + np.multiply.outer((np.clip(along, lower[:, j], upper[:, j]) - along) / square, a)
+                slabs[j] = t - s
+            t = s + ball
+            s = _into_ball(t)
+            ball = t - s
+            if np.abs(s - before).max() < 1e-10:
+                break
+        S[rows] = s
+        return S
 
     def scenario_of(self, C: Array, U: Array) -> Array:
-        return self.project(C, np.asarray(np.linalg.solve(self._root, (self._values(U) - self._values(C)).T).T, float))
+        return self.project(C, np.asarray(np.linalg.solve(self._root, (self._target(U) - self._values(C)).T).T, float))
 
     def spread(self, count: int, rng: np.random.Generator) -> Array:
         axes = np.vstack([np.eye(self.width), -np.eye(self.width)])
@@ -237,20 +274,24 @@ class OwnMover(_Continuous):
 
     def move(self, C: Array, S: Array) -> Array:
         x, low, high = self._values(C), *self._ends
-        z = np.clip(self._values(C + S), low, high)
+        z = self._values(np.clip(C + S, self._lower, self._upper))
         for _ in range(8):  # into the set and into the domain by turns
             z = np.clip(self._within.projected(x, z), low, high)
-            if self._within.members(x, z).all():
+            inside = self._within.members(x, z)
+            if inside.all():
                 return self._coordinates(z)
-        inside = self._within.members(x, z)
-        home = self._within.projected(x, x)
-        return np.where(inside[:, None], self._coordinates(z), self._coordinates(np.clip(home, low, high)))
+        home = np.clip(self._within.projected(x, x), low, high)
+        for less in (1e-12, 1e-9, 1e-6):  # a projection that rounding puts just outside
+            shorter = np.where(inside[:, None], z, z + less * (home - z))
+            inside = inside | self._within.members(x, shorter)
+            z = np.where(inside[:, None], shorter, z)
+        return np.where(inside[:, None], self._coordinates(z), self._coordinates(home))
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
         return G, G
 
     def project(self, C: Array, S: Array) -> Array:
-        return self.move(C, np.clip(S, -2.0, 2.0)) - C
+        return self.move(C, S) - C
 
     def scenario_of(self, C: Array, U: Array) -> Array:
         return self.project(C, U - C)
@@ -307,6 +348,11 @@ def choice_or_range(variable: Variable, columns: Sequence[int]) -> Mover:
         return ChoiceMover(list(columns), variable.choices)
     assert isinstance(variable, Range)
     return NormMover(columns, [variable], math.inf, np.array([0.5]), scaled=True)
+
+
+def _into_ball(S: Array) -> Array:
+    """The nearest points of the l2 unit ball."""
+    return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
 
 
 def _project_l1(S: Array) -> Array:

@@ -86,6 +86,9 @@ class SpaceRegion(ReadOnly):
     def movers(self) -> list[Mover]:
         """The parts of the adversary, each with columns of its own."""
         movers = [mover for p in self._perturbations for mover in _movers(p, self.space)]
+        moved = [self.space.labels[c] for mover in movers for c in mover.columns]
+        if len(set(moved)) < len(moved):
+            raise ValueError(f"expected perturbations with columns of their own, got the columns {moved}")
         if self.theta is None or self._parameters is None:
             return movers
         if isinstance(self._parameters, Parameters):
@@ -161,8 +164,11 @@ class SpaceRegion(ReadOnly):
         """A spread of scenarios: first nobody moves, then extreme ones; finite parameters are combined with all."""
         rng = np.random.default_rng([seed, count])
         choices = [m for m in self.movers if isinstance(m, ChoiceMover)]
-        rows = [m.spread(max(1, math.ceil(count ** (1 / len(choices)))), rng) for m in choices]
-        chosen = cartesian(rows)[:count] if rows else np.empty((1, 0))
+        all_fit = math.prod(len(m.rows) for m in choices) <= count
+        rows = [m.spread(len(m.rows) if all_fit else math.ceil(count ** (1 / len(choices))), rng) for m in choices]
+        chosen = cartesian(rows) if rows else np.empty((1, 0))
+        if len(chosen) > count:
+            chosen = chosen[np.append(0, 1 + np.sort(rng.permutation(len(chosen) - 1)[: count - 1]))]
         each = max(1, count // len(chosen))
         moved = [m.spread(each, rng) for m in self.movers if not isinstance(m, ChoiceMover)]
         most = max((len(part) for part in moved), default=1)
@@ -301,6 +307,8 @@ def _columns(perturbation: Perturbation, space: Space) -> list[int]:
             raise ValueError(f"expected floats or integers for {perturbation} to change, got {space}")
         return space.numeric
     columns = [space.column(c) for c in perturbation.columns]
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"expected distinct columns, got {list(perturbation.columns)}: some are the same")
     wrong = [space.labels[c] for c in columns if c not in space.numeric]
     if wrong:
         raise ValueError(

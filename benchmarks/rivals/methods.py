@@ -1,0 +1,48 @@
+"""What the runner asks of a method, whichever side it is on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from benchmarks.rivals.problems import Array, Problem
+
+
+class Suggestion(NamedTuple):
+    """What to evaluate next."""
+
+    point: Array
+    """Where f is evaluated."""
+    decision: Array
+    """The decision it was chosen for; the same as the point for a method that evaluates its decisions."""
+
+
+class Method(Protocol):
+    """A run of a method on one problem. Coordinates are those of the problem."""
+
+    def tell(self, X: Array, y: Array) -> None:
+        """Take all observations so far, (t, d) and (t,): those of the last call and what came since."""
+
+    def suggest(self) -> Suggestion:
+        """What to evaluate next; ``tell`` and ``suggest`` together are what is timed."""
+
+    def report(self, thorough: bool) -> dict[str, Array]:
+        """The decision to use now, by the name of the reporting rule; the first is the method's own.
+
+        If ``thorough``, also by rules that are too slow for every round.
+        """
+
+
+Start = Callable[[Problem, int], Method]
+"""From a problem and a seed to a method that knows no observation."""
+
+
+def start(name: str, problem: Problem, seed: int) -> Method:
+    """The method of that name: ``ours`` (see ours.py), or one of BoTorch's (see rival.py)."""
+    if name.split("-")[0] == "ours":
+        from benchmarks.rivals.ours import Ours
+
+        return Ours(problem, seed, name)
+    from benchmarks.rivals.rival import BoTorch, Settings
+
+    return BoTorch(problem, seed, Settings.of(name))

@@ -1,0 +1,64 @@
+"""Our side: stableopt with the defaults of `maximize`, and nothing tuned to the problem.
+
+``ours-NAME=VALUE-NAME=VALUE`` changes defaults, for the table of `benchmarks.defaults`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.rivals.methods import Suggestion
+from benchmarks.rivals.problems import Array, Problem
+from stableopt import Ball, Optimizer, Rectangle, Space, calls
+from stableopt.learning import Learned
+from stableopt.rules import Algorithm, BestOfAll, BestSoFar, OptimisticPessimistic
+
+REPORTING = {"all": BestOfAll(), "tried": BestSoFar()}
+
+
+class Ours:
+    """An optimiser that is told what the runner measured."""
+
+    def __init__(self, problem: Problem, seed: int, name: str = "ours") -> None:
+        """``name`` is what stands on the command line: "ours", or "ours-something" for a variation."""
+        changes = dict(part.split("=") for part in name.split("-")[1:])
+        reporting = REPORTING[changes.pop("report")] if "report" in changes else calls.DEFAULT.reporting
+        explore = float(changes.pop("explore", calls.EXPLORE))
+        beta = float(changes.pop("beta", 4.0))
+        uncertainty = Ball(problem.eps) if problem.norm == "l2" else Rectangle(problem.eps)
+        self._optimizer = Optimizer(
+            Space(list(zip(problem.lower.tolist(), problem.upper.tolist(), strict=True))),
+            uncertainty,
+            Learned(**changes),
+            algorithm=Algorithm("StableOpt", OptimisticPessimistic(), reporting),
+            beta=beta,
+            explore=explore,
+            initial=1,
+            seed=seed,
+        )
+        self._query = None
+
+    def tell(self, X: Array, y: Array) -> None:
+        """Take all observations so far: those that are new, as an answer where they were asked for."""
+        known = len(self._optimizer.rounds)
+        if self._query is not None and known < len(X) and np.array_equal(X[known], self._query.point):
+            self._optimizer.tell(self._query, float(y[known]))
+            known += 1
+        if known < len(X):
+            self._optimizer.tell(X[known:], y[known:])
+
+    def suggest(self) -> Suggestion:
+        """The point to evaluate, and the decision it was chosen for."""
+        self._query = self._optimizer.ask()
+        return Suggestion(np.asarray(self._query.point), np.asarray(self._query.decision))
+
+    def report(self, thorough: bool) -> dict[str, Array]:
+        """The decision by our reporting rule."""
+        state = self._optimizer.state
+        chosen = self._optimizer.algorithm.reporting.choose(state)
+        decisions = {"own": np.asarray(state.setting.decision(chosen))}
+        if thorough:
+            decisions |= {
+                name: np.asarray(state.setting.decision(rule.choose(state))) for name, rule in REPORTING.items()
+            }
+        return decisions

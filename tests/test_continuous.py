@@ -1,0 +1,439 @@
+"""Promises of the continuous max-min search, against brute force over dense sets of decisions and scenarios.
+
+The regions here are written from the definitions and share nothing with the library's own.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+import benchmarks.accuracy as accuracy
+from stableopt.maxmin.continuous import ContinuousMaxMin
+from stableopt.maxmin.descent import Descent, Oracle, ascent, onto_simplex, spread_out
+
+# ------------------------------------------------------------------------------------------------------- regions
+
+
+class BallRegion:
+    """x' = clip(x + eps s) in the unit box with s in the unit ball of a norm."""
+
+    def __init__(self, dim, eps, norm=2):
+        self.dim = self.width = dim
+        self.eps, self.norm = eps, norm
+
+    def decisions(self, count, seed):
+        return np.random.default_rng(seed).random((count, self.dim))
+
+    def scenarios(self, count, seed):
+        axes = np.vstack([np.eye(self.dim), -np.eye(self.dim)])
+        directions = np.random.default_rng(seed).standard_normal((count, self.dim))
+        return np.vstack([np.zeros(self.dim), axes, self.project(None, directions)])[:count]
+
+    def clip(self, X):
+        return np.clip(X, 0.0, 1.0)
+
+    def project(self, X, S):
+        if self.norm == math.inf:
+            return np.clip(S, -1.0, 1.0)
+        if self.norm == 2:
+            return S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True))
+        size = -np.sort(-np.abs(S), axis=1)
+        shrink = ((np.cumsum(size, axis=1) - 1) / np.arange(1, S.shape[1] + 1)).max(axis=1, keepdims=True)
+        return np.sign(S) * np.maximum(np.abs(S) - np.maximum(shrink, 0), 0)
+
+    def points(self, X, S):
+        return np.clip(X + self.eps * S, 0.0, 1.0)
+
+    def pull(self, X, S, G):
+        U = X + self.eps * S
+        G = np.where((U < 0) | (U > 1), 0.0, G)
+        return G, self.eps * G
+
+    def scenario_of(self, X, Z):
+        return self.project(X, (Z - X) / self.eps)
+
+    def other_decisions(self, x):
+        return np.empty((0, self.dim))
+
+    def other_scenarios(self, s):
+        return np.empty((0, self.width))
+
+    def dense(self, n=25):
+        """Many scenarios, inner and extreme ones."""
+        grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, n)] * self.dim), axis=-1).reshape(-1, self.dim)
+        order = self.norm
+        if order == math.inf:
+            return grid
+        length = np.linalg.norm(grid, ord=order, axis=1, keepdims=True)
+        largest = np.abs(grid).max(axis=1, keepdims=True)
+        return grid * np.where(length > 0, largest / np.where(length > 0, length, 1), 1)  # the cube, pulled in
+
+
+class FixedRegion(BallRegion):
+    """Nobody perturbs anything."""
+
+    def __init__(self, dim):
+        super().__init__(dim, 1.0)
+        self.width = 0
+
+    def scenarios(self, count, seed):
+        return np.zeros((1, 0))
+
+    def project(self, X, S):
+        return S
+
+    def points(self, X, S):
+        return X.copy()
+
+    def pull(self, X, S, G):
+        return G, np.zeros((len(X), 0))
+
+    def scenario_of(self, X, Z):
+        return np.zeros((len(X), 0))
+
+    def dense(self, n=1):
+        return np.zeros((1, 0))
+
+
+class MixedRegion(BallRegion):
+    """A decision (a number, one of ``kinds``), an interval around the number, and one of ``thetas``; P = 3."""
+
+    def __init__(self, eps, kinds, thetas):
+        self.dim, self.width, self.eps, self.norm = 2, 2, eps, math.inf
+        self.kinds, self.thetas = kinds, thetas
+
+    def decisions(self, count, seed):
+        rng = np.random.default_rng(seed)
+        return np.column_stack([rng.random(count), rng.integers(self.kinds, size=count)])
+
+    def scenarios(self, count, seed):
+        offsets = [0.0, 1.0, -1.0, 0.5, -0.5]
+        return np.array([[o, k] for o in offsets for k in range(self.thetas)])[:count]
+
+    def clip(self, X):
+        return np.column_stack([np.clip(X[:, 0], 0, 1), X[:, 1]])
+
+    def project(self, X, S):
+        return np.column_stack([np.clip(S[:, 0], -1, 1), np.clip(np.rint(S[:, 1]), 0, self.thetas - 1)])
+
+    def points(self, X, S):
+        return np.column_stack([np.clip(X[:, 0] + self.eps * S[:, 0], 0, 1), X[:, 1], np.rint(S[:, 1])])
+
+    def pull(self, X, S, G):
+        U = X[:, 0] + self.eps * S[:, 0]
+        g = np.where((U < 0) | (U > 1), 0.0, G[:, 0])
+        zero = np.zeros(len(g))
+        return np.column_stack([g, zero]), np.column_stack([self.eps * g, zero])
+
+    def scenario_of(self, X, Z):
+        return self.project(X, np.column_stack([(Z[:, 0] - X[:, 0]) / self.eps, Z[:, 2]]))
+
+    def other_decisions(self, x):
+        return np.array([[x[0], k] for k in range(self.kinds) if k != x[1]])
+
+    def other_scenarios(self, s):
+        return np.array([[s[0], k] for k in range(self.thetas) if k != round(s[1])])
+
+    def dense(self, n=201):
+        return np.array([[o, k] for o in np.linspace(-1, 1, n) for k in range(self.thetas)])
+
+
+# ------------------------------------------------------------------------------------------------------ functions
+
+
+class Waves:
+    """A sum of random cosines: smooth, with many local optima; ``size`` and ``offset`` change its units."""
+
+    def __init__(self, dim, seed, frequency=6.0, terms=8, size=1.0, offset=0.0):
+        rng = np.random.default_rng(seed)
+        self.w = frequency * rng.standard_normal((terms, dim))
+        self.b, self.a = rng.uniform(0, 2 * np.pi, terms), rng.standard_normal(terms)
+        self.size, self.offset, self.evaluated = size, offset, 0
+
+    def __call__(self, Z):
+        self.evaluated += len(Z)
+        return self.offset + self.size * (np.cos(Z @ self.w.T + self.b) @ self.a)
+
+    def with_gradient(self, Z):
+        value = self(Z)
+        self.evaluated += len(Z)
+        return value, -self.size * (np.sin(Z @ self.w.T + self.b) * self.a) @ self.w
+
+
+class Constant:
+    def __call__(self, Z):
+        return np.full(len(Z), 3.0)
+
+    def with_gradient(self, Z):
+        return self(Z), np.zeros(Z.shape)
+
+
+def brute_minima(region, F, X, n):
+    """min over dense scenarios, decision by decision."""
+    S = region.dense(n)
+    return np.array([F(region.points(np.tile(x, (len(S), 1)), S)).min() for x in X])
+
+
+def grid(dim, n):
+    return np.stack(np.meshgrid(*[np.linspace(0, 1, n)] * dim), axis=-1).reshape(-1, dim)
+
+
+def spread(F, dim):
+    return np.ptp(F(grid(dim, {1: 2001, 2: 101}[dim])))
+
+
+def check_allowed(region, found, F):
+    """The parts of an answer belong together."""
+    x, s = found.decision[None], found.scenario[None]
+    np.testing.assert_allclose(region.project(x, s), s, atol=1e-9)
+    np.testing.assert_array_equal(region.points(x, s)[0], found.point)
+    np.testing.assert_allclose(F(found.point[None])[0], found.value, rtol=1e-12, atol=1e-300)
+    np.testing.assert_array_equal(region.clip(x), x)
+    assert found.gap >= 0
+
+
+# ---------------------------------------------------------------------------------------------------------- tests
+
+NORMS = (1, 2, math.inf)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_decision_is_as_good_as_the_best_of_brute_force(norm, seed):
+    for dim, eps, n, m in ((1, 0.07, 601, 101), (2, 0.12, 61, 17)):
+        region, F = BallRegion(dim, eps, norm), Waves(dim, seed)
+        found = ContinuousMaxMin(region).maximin(F)
+        check_allowed(region, found, F)
+        size = spread(F, dim)
+        assert found.value >= brute_minima(region, F, grid(dim, n), m).max() - 2e-3 * size  # theirs is over few points
+        true = brute_minima(region, F, found.decision[None], 401 if dim == 1 else 161)[0]
+        assert found.value <= true + 1e-6 * size
+        assert true - found.value < 0.01 * size
+        assert found.gap < 1e-3 * size
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_inner_minima_are_those_of_brute_force_also_at_bounds(norm):
+    region, F = BallRegion(2, 0.2, norm), Waves(2, 7, frequency=9.0)
+    X = np.vstack([region.decisions(20, 3), [[0, 0], [1, 0], [0.5, 1], [0.03, 0.97], [0, 0.4]]])
+    solver = ContinuousMaxMin(region)
+    values, scenarios = solver.minima(X, F)
+    np.testing.assert_allclose(F(region.points(X, scenarios)), values, rtol=1e-12)
+    true = brute_minima(region, F, X, 201)
+    assert np.all(values <= true + 1e-6 * spread(F, 2))
+    assert np.all(values >= true - 5e-3 * spread(F, 2))  # brute force is coarse
+    for x, value in zip(X[-5:], true[-5:], strict=True):
+        found = solver.worst(x, F)
+        check_allowed(region, found, F)
+        assert found.value <= value + 1e-6 * spread(F, 2)
+
+
+def test_best_is_the_best_of_the_minima():
+    region, F = BallRegion(2, 0.1, math.inf), Waves(2, 11)
+    X = region.decisions(60, 5)
+    found = ContinuousMaxMin(region).best(X, F)
+    true = brute_minima(region, F, X, 61)
+    assert any(np.array_equal(found.decision, x) for x in X)
+    assert true[(found.decision == X).all(axis=1)][0] >= true.max() - 1e-3 * spread(F, 2)
+    check_allowed(region, found, F)
+
+
+def test_best_solves_few_of_many_decisions():
+    region, F = BallRegion(2, 0.1), Waves(2, 12)
+    X = region.decisions(400, 5)
+    ContinuousMaxMin(region).best(X, F)
+    few = F.evaluated
+    F.evaluated = 0
+    for x in X[:20]:
+        ContinuousMaxMin(region).worst(x, F)
+    assert few < 400 / 20 * F.evaluated / 3
+
+
+def test_without_scenarios_it_is_a_maximum():
+    region, F = FixedRegion(2), Waves(2, 3)
+    found = ContinuousMaxMin(region).maximin(F)
+    assert found.value >= F(grid(2, 401)).max() - 1e-9
+    assert found.scenario.shape == (0,)
+    values, scenarios = ContinuousMaxMin(region).minima(grid(2, 5), F)
+    np.testing.assert_array_equal(values, F(grid(2, 5)))
+    assert scenarios.shape == (25, 0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_discrete_coordinates_of_decisions_and_scenarios_are_searched(seed):
+    region, F = MixedRegion(0.08, kinds=7, thetas=5), Waves(3, seed, frequency=2.0)
+    found = ContinuousMaxMin(region, budget=4000).maximin(F)
+    check_allowed(region, found, F)
+    X = np.array([[x, k] for x in np.linspace(0, 1, 201) for k in range(7)])
+    true = brute_minima(region, F, X, 41)
+    assert found.value >= true.max() - 3e-3 * np.ptp(true)
+    assert found.value <= brute_minima(region, F, found.decision[None], 401)[0] + 1e-6
+    assert found.decision[1] in range(7) and found.scenario[1] in range(5)
+
+
+def test_discrete_neighbours_are_reached_where_the_scan_never_was():
+    class OneKindOnly(MixedRegion):
+        def decisions(self, count, seed):
+            return np.column_stack([super().decisions(count, seed)[:, 0], np.zeros(count)])
+
+    class Hill(Waves):
+        def with_gradient(self, Z):
+            x, kind, theta = Z.T
+            g = -2 * (x - 0.4 - 0.1 * kind)
+            return -((x - 0.4 - 0.1 * kind) ** 2) + 0.1 * kind - 0.05 * theta, np.column_stack([g, 0 * x, 0 * x])
+
+        def __call__(self, Z):
+            return self.with_gradient(Z)[0]
+
+    found = ContinuousMaxMin(OneKindOnly(0.05, kinds=4, thetas=4)).maximin(Hill(3, 0))
+    np.testing.assert_allclose(found.decision, [0.7, 3.0], atol=1e-3)
+    assert found.value == pytest.approx(0.3 - 0.15 - 0.05**2, abs=1e-6)
+    assert found.point[2] == 3.0
+
+
+def test_a_constant_function_is_no_problem():
+    for region in (BallRegion(3, 0.1), FixedRegion(2), MixedRegion(0.1, 3, 3)):
+        solver = ContinuousMaxMin(region, budget=2000)
+        found = solver.maximin(Constant())
+        assert (found.value, found.gap) == (3.0, 0.0)
+        assert np.all(np.isfinite(np.concatenate([found.decision, found.scenario, found.point])))
+        assert solver.worst(found.decision, Constant()).value == 3.0
+
+
+@pytest.mark.parametrize(("size", "offset"), [(1e8, 0.0), (1e-8, 0.0), (1.0, 1e6), (1e8, -1e10)])
+def test_the_unit_of_the_values_does_not_matter(size, offset):
+    region = BallRegion(2, 0.1)
+    usual = ContinuousMaxMin(region).maximin(Waves(2, 1))
+    other = ContinuousMaxMin(region).maximin(Waves(2, 1, size=size, offset=offset))
+    assert other.value == pytest.approx(offset + size * usual.value, abs=1e-4 * size)
+
+
+def test_starts_and_known_points_are_used():
+    class Needle(Waves):
+        """One narrow deep hole, and one narrow high hill on the other side."""
+
+        def with_gradient(self, Z):
+            away, hill = Z - [0.31, 0.62], Z - [0.8, 0.2]
+            hole = -5 * np.exp(-0.5 * np.sum(away**2, axis=1) / 0.004**2)
+            top = 9 * np.exp(-0.5 * np.sum(hill**2, axis=1) / 0.01**2)
+            return hole + top, -away * (hole / 0.004**2)[:, None] - hill * (top / 0.01**2)[:, None]
+
+        def __call__(self, Z):
+            return self.with_gradient(Z)[0]
+
+    F, solver = Needle(2, 0), ContinuousMaxMin(BallRegion(2, 0.1), budget=2000)
+    x = np.array([0.33, 0.6])
+    assert solver.worst(x, F, known=np.array([[0.31, 0.62], [0.9, 0.9]])).value < -4.99
+    narrow = ContinuousMaxMin(BallRegion(2, 0.001), budget=2000)
+    assert narrow.maximin(F, starts=np.array([[0.81, 0.21], [0.1, 0.1]])).value > 8.9
+
+
+def test_the_same_seed_gives_the_same_answer():
+    region, F = BallRegion(3, 0.1), Waves(3, 2)
+    first, second = (ContinuousMaxMin(region, seed=4).maximin(F) for _ in range(2))
+    np.testing.assert_array_equal(first.decision, second.decision)
+    np.testing.assert_array_equal(first.point, second.point)
+    assert first.value == second.value
+
+
+def test_the_budget_is_kept_and_less_of_it_costs_little():
+    region, losses = BallRegion(3, 0.12), []
+    for seed in range(3):
+        values = []
+        for budget in (500, 3_000, 20_000):
+            F = Waves(3, seed)
+            values.append(ContinuousMaxMin(region, budget).maximin(F).value)
+            assert F.evaluated < 1.6 * budget + 2500  # the last inner minimum may go beyond it
+        losses.append((max(values) - np.array(values)) / np.ptp(F(region.decisions(4000, 0))))
+    assert np.mean(losses, axis=0)[0] < 0.2
+    assert np.mean(losses, axis=0)[1] < 0.03
+
+
+def test_a_budget_below_one_is_refused():
+    with pytest.raises(ValueError, match="budget of at least 1"):
+        ContinuousMaxMin(BallRegion(1, 0.1), budget=0)
+
+
+def test_onto_simplex_is_the_nearest_point_of_it():
+    W = np.random.default_rng(0).standard_normal((200, 5)) * 3
+    P = onto_simplex(W)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0)
+    assert np.all(P >= 0)
+    corners = np.eye(5)  # nearest: no direction into the simplex makes an acute angle with W - P
+    assert np.all(np.einsum("nj,knj->nk", W - P, corners[:, None] - P) <= 1e-9)
+
+
+def test_the_step_of_decisions_solves_its_proximal_problem():
+    region, rng = BallRegion(2, 0.1), np.random.default_rng(1)
+    X, V, G = rng.random((6, 2)), 0.05 * rng.random((6, 3)), rng.standard_normal((6, 3, 2))
+    length = np.full(6, 0.1)
+    p, promised, _ = ascent(region, X, V, G, length, np.full((6, 3), 1 / 3), steps=3000)
+    for i in range(6):
+        delta = 0.1 / np.linalg.norm(G[i], axis=1).max()
+        steps = grid(2, 401) - X[i]
+        values = (V[i] + steps @ G[i].T).min(axis=1) - np.sum(steps**2, axis=1) / (2 * delta)
+        ours = (V[i] + p[i] @ G[i].T).min() - p[i] @ p[i] / (2 * delta)
+        assert ours >= values.max() - 1e-5
+        assert promised[i] == pytest.approx((V[i] + p[i] @ G[i].T).min() - V[i].min())
+        assert np.all((X[i] + p[i] >= 0) & (X[i] + p[i] <= 1))
+
+
+def test_descent_ends_in_stationary_scenarios():
+    region, F = BallRegion(2, 0.3), Waves(2, 9)
+    X, S = region.decisions(50, 1), region.scenarios(50, 2)
+    descent = Descent(Oracle(region, F, 10**6), X, S)
+    before = descent.v.copy()
+    descent.advance(100, 1e-12)
+    assert np.all(descent.v <= before)
+    for angle in np.linspace(0, 2 * np.pi, 16):
+        near = region.project(X, descent.S + 1e-3 * np.array([np.cos(angle), np.sin(angle)]))
+        assert np.all(F(region.points(X, near)) >= descent.v - 1e-4)
+
+
+def test_spread_out_takes_the_highest_of_every_hill():
+    rng = np.random.default_rng(0)
+    X = np.vstack([centre + 0.01 * rng.standard_normal((50, 2)) for centre in ([0.2, 0.2], [0.8, 0.3], [0.5, 0.9])])
+    v = np.concatenate([3 + rng.random(50), 2 + rng.random(50), 1 + rng.random(50)])
+    chosen = spread_out(X, v, 3)
+    assert sorted(chosen // 50) == [0, 1, 2]
+    assert chosen[0] == np.argmax(v)
+    assert sorted(spread_out(np.zeros((9, 2)), np.arange(9.0), 4)) == [5, 6, 7, 8]
+
+
+# ------------------------------------------------------------------------------------------------- the benchmark
+
+
+def test_the_polynomial_has_its_stable_optimum():
+    decision, value = accuracy.Polynomial().solved()
+    assert value == pytest.approx(-4.2828, abs=1e-3)
+    np.testing.assert_allclose(decision, [-0.1813, 0.2916], atol=1e-3)
+
+
+def test_the_polynomial_of_the_benchmark_is_that_of_the_problem_and_its_gradient_is_right():
+    from stableopt.problems.perturbed import _polynomial
+
+    F, Z = accuracy.Polynomial(), np.random.default_rng(0).random((20, 2))
+    value, gradient = F.with_gradient(Z)
+    np.testing.assert_allclose(value, _polynomial(F.low + Z * (F.high - F.low)), rtol=1e-10)
+    for j in range(2):
+        step = 1e-6 * np.eye(2)[j]
+        np.testing.assert_allclose(gradient[:, j], (F(Z + step) - F(Z - step)) / 2e-6, rtol=1e-4, atol=1e-4)
+
+
+def test_random_posteriors_are_solved_and_a_crippled_search_is_noticed():
+    cases = [accuracy.Case.random(2, seed) for seed in range(3)]
+    ours = np.array([accuracy.losses(case, case.solved(), 1) for case in cases])
+    assert np.all(ours[:, 0] <= accuracy.LOSS)
+    assert np.all(ours[:, 1] <= accuracy.INNER)
+    # One start and nothing but a scan: neither the decision nor its worst case can be right.
+    crippled = []
+    for case in cases:
+        solver = case.solver()
+        x = case.posterior.X[np.argmax(case.ucb(case.posterior.X))]
+        S = case.region.scenarios(4, 0)
+        X = np.tile(x, (len(S), 1))
+        value = float(case.ucb(case.region.points(X, S)).min())
+        crippled.append(accuracy.losses(case, solver._found(x, np.array([value]), S[:1]), 1))
+    assert np.mean(np.array(crippled)[:, 0] > accuracy.LOSS) > 0.5
+    assert np.mean(np.array(crippled)[:, 1] > accuracy.INNER) > 0.2
