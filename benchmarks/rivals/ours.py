@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.rivals.methods import Suggestion
 from benchmarks.rivals.problems import Array, Problem
 from stableopt import Ball, Optimizer, Rectangle, Space, calls
+from stableopt.fit import LogNormal
 from stableopt.learning import Learned
 from stableopt.rules import Algorithm, BestOfAll, BestSoFar, OptimisticPessimistic
 
@@ -25,6 +26,9 @@ class Ours:
         reporting = REPORTING[changes.pop("report")] if "report" in changes else calls.DEFAULT.reporting
         explore = float(changes.pop("explore", calls.EXPLORE))
         beta = float(changes.pop("beta", 4.0))
+        if "length" in changes:  # median of the prior of lengthscales over √dimension, and its spread, as 0.25:0.5
+            median, spread = map(float, changes.pop("length").split(":"))
+            changes["priors"] = {"lengthscale": LogNormal(median * problem.dimension**0.5, spread)}
         uncertainty = Ball(problem.eps) if problem.norm == "l2" else Rectangle(problem.eps)
         self._optimizer = Optimizer(
             Space(list(zip(problem.lower.tolist(), problem.upper.tolist(), strict=True))),

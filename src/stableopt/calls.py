@@ -6,6 +6,7 @@ rest of the library maximises.
 
 from __future__ import annotations
 
+import copy
 import math
 import sys
 import time
@@ -23,7 +24,9 @@ from stableopt.results import Assessment, Result
 from stableopt.rules import Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.schedules import Schedule
 from stableopt.spaces import Space
+from stableopt.tables import points_and_values
 from stableopt.uncertainty import Parameters, Rectangle, Relative, UncertaintySet
+from stableopt.variables import Range
 
 DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
 EXPLORE = 1.0
@@ -63,19 +66,20 @@ def maximize(
 
     f: takes a point (a dictionary if the ranges are named, else an array) and returns a number. If it raises an
         exception or returns NaN, the evaluation counts as failed and another point is tried; five failures in a row
-        raise `ObjectiveError`, which carries the result so far.
+        raise `ObjectiveError`. Whatever ends the call early has the result so far as its ``result``.
     ranges: ``{"temperature": (20, 90)}`` or ``[(20, 90)]``; see `Space` for log scales, integers and categories.
     tolerance: how far a decision may be off, in your units: a number each (``{"temperature": 2.0}``), a percentage of
         the value ("2%"), or any uncertainty set such as ``Ball(0.5)``.
     environment: what can be set in the experiment but not afterwards: ranges by name, or a list of scenarios.
-    data: earlier experiments: points and values ``(X, y)``, or a table (a dictionary of columns, a DataFrame) with the
-        values in the column ``value``. With ``evaluations=0`` the answer comes from them alone.
+    data: earlier experiments: points and values ``(X, y)``, or a table (a dictionary of columns, a DataFrame, a list
+        of dictionaries) with the values in the column ``value``; None or NaN where an experiment failed. With
+        ``evaluations=0`` the answer comes from them alone.
     noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
     seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.
     beta, explore: the β that certifies, and the one that explores.
     progress: a line with the current guarantee on stderr; by default if that is a terminal.
-    callback: called with the result after every evaluation; stops if it returns True.
+    callback: called with the result after every evaluation from the first value on; stops if it returns True.
 
     Ctrl-C stops, too, and returns what is known.
     """
@@ -155,38 +159,52 @@ def _run(
     for name, limit in (("seconds", seconds), ("target", target)):
         if limit is not None and (not is_number(limit) or limit < 0):
             raise ValueError(f"expected {name} as a number of at least 0, got {limit!r}")
+    if callback is not None and not callable(callback):
+        raise TypeError(f"expected a callback that takes a result, got {callback!r}")
     if data is not None:
         _tell_data(optimizer, data, value, sign)
     if not evaluations and not optimizer.rounds:
         raise ValueError("expected evaluations of at least 1, or data: there is nothing to go by")
     shown = sys.stderr.isatty() if progress is None else progress
     stopped, errors, start, row = "budget", [], time.monotonic(), 0
+
+    def reached(result: Result) -> bool:
+        return target is not None and bool(optimizer.rounds) and result.regret_bound <= target
+
     try:
         for done in range(evaluations):
+            if done == 0 and reached(Result(optimizer, sign, "running")):
+                stopped = "target"
+                break
             if seconds is not None and time.monotonic() - start >= seconds and optimizer.rounds:
                 stopped = "time"
                 break
             query = optimizer.ask()
-            y, error = _measure(f, query.point)
+            y, error = _measure(f, copy.copy(query.point))  # a copy, since f may change it
             optimizer.tell(query, None if y is None else sign * y)
             row = row + 1 if y is None else 0
             errors += [error] if error else []
             result = Result(optimizer, sign, "running", tuple(errors))
-            if row >= MOST_FAILURES:
-                known = Result(optimizer, sign, "failures", tuple(errors)) if optimizer.rounds else None
-                raise ObjectiveError(f"{row} evaluations in a row failed, the last one with: {error}", known)
+            if row >= MOST_FAILURES or (row == evaluations and not optimizer.rounds):
+                raise ObjectiveError(f"{row} evaluations in a row failed, the last one with: {error}", None)
             if shown:
                 _show(result, done + 1, evaluations)
-            if callback is not None and callback(result) is True:
+            answer = callback(result) if callback is not None and optimizer.rounds else None
+            if isinstance(answer, bool | np.bool_) and answer:
                 stopped = "callback"
                 break
-            if target is not None and optimizer.rounds and result.regret_bound <= target:
+            if reached(result):
                 stopped = "target"
                 break
     except KeyboardInterrupt:
         if not optimizer.rounds:
             raise
         stopped = "interrupted"
+    except Exception as error:  # nothing is lost
+        why = "failures" if isinstance(error, ObjectiveError) else "error"
+        known = Result(optimizer, sign, why, tuple(errors)) if optimizer.rounds else None
+        error.result = known  # type: ignore[attr-defined]
+        raise
     finally:
         if shown:
             print(file=sys.stderr)
@@ -199,12 +217,17 @@ def _measure(f: Callable[[Any], float], point: Any) -> tuple[float | None, str]:
         y = f(point)
     except Exception as error:  # what a user's function may raise is not for us to know
         return None, f"{type(error).__name__}: {error} (at {point})"
-    if isinstance(y, str | bytes | tuple | list | dict) or y is None or np.size(y) != 1:
-        raise TypeError(f"expected the function to return one number, got {y!r:.200} at {point}")
+    if np.ma.is_masked(y):
+        return None, f"a masked value (at {point})"
     try:
-        number = float(np.asarray(y).reshape(()))
+        wrong = y is None or isinstance(y, str | bytes | Sequence | Mapping) or np.asarray(y).dtype.kind not in "biufO"
+        number = math.nan if wrong else float(np.asarray(y).reshape(()))
+    except OverflowError:
+        number, wrong = math.inf, False
     except (TypeError, ValueError):
-        raise TypeError(f"expected the function to return one number, got {y!r:.200} at {point}") from None
+        wrong = True
+    if wrong:
+        raise TypeError(f"expected the function to return one number, got {y!r:.200} at {point}")
     if not math.isfinite(number):
         return None, f"the value {number} (at {point})"
     return number, ""
@@ -249,9 +272,10 @@ def _uncertainty(domain: Space | Domain, tolerance: Any, environment: Any) -> Un
     if environment is not None:
         parts.append(_environment(environment))
     if not parts:
+        numbers = not isinstance(domain, Space) or domain.numeric
         raise ValueError(
-            'expected a tolerance such as {"x": 0.1} or an environment: what may go wrong with a decision? '
-            "(tolerance=0 if nothing)"
+            'expected a tolerance such as {"x": 0.1} or an environment, got neither: what can go wrong? '
+            + ("(tolerance=0 if nothing)" if numbers else "(categories and candidates cannot be a little off)")
         )
     combined = parts[0]
     for part in parts[1:]:
@@ -268,24 +292,27 @@ def _tolerances(domain: Space | Domain, tolerance: Any) -> list[UncertaintySet]:
             return [Rectangle(tolerance)]
         raise ValueError(f"expected an uncertainty set such as Ball(0.1) for a finite domain, got {tolerance!r}")
     if isinstance(tolerance, Mapping):
-        named = {name: given for name, given in tolerance.items() if domain.column(name) >= 0}
+        columns = {domain.column(name): given for name, given in tolerance.items()}
     elif isinstance(tolerance, str) or np.ndim(tolerance) == 0:
-        named = {domain.labels[c]: tolerance for c in domain.numeric}
+        columns = dict.fromkeys(domain.numeric, tolerance)
     elif len(tolerance) == len(domain.numeric):
-        named = {domain.labels[c]: t for c, t in zip(domain.numeric, tolerance, strict=True)}
+        columns = dict(zip(domain.numeric, tolerance, strict=True))
     else:
         raise ValueError(f"expected one tolerance, or one for each of {len(domain.numeric)} numbers, got {tolerance!r}")
-    columns = (
-        {domain.column(name): given for name, given in named.items()}
-        if domain.names
-        else {int(name): given for name, given in named.items()}
-    )
     parsed = {c: _tolerance(given, domain.labels[c]) for c, given in columns.items()}
     fixed = {c: size for c, (size, relative) in parsed.items() if not relative}
     moving = {c: size for c, (size, relative) in parsed.items() if relative}
     found: list[UncertaintySet] = []
     if fixed:
         found.append(Rectangle(list(fixed.values()), columns=list(fixed)))
+    owners = {c[0]: v for v, c in zip(domain.parts, domain.columns, strict=True)}
+    for c, size in moving.items():
+        v = owners.get(c)
+        if isinstance(v, Range) and size * max(abs(v.low), abs(v.high)) > v.high - v.low:
+            raise ValueError(
+                f"expected a tolerance no wider than its range, got ±{size:.3g} times the value for "
+                f"{domain.labels[c]!r} from {v.low:g} to {v.high:g}: is the unit right?"
+            )
     if moving:
         found.append(Relative(list(moving.values()), columns=list(moving)))
     return found
@@ -317,8 +344,14 @@ def _environment(environment: Any) -> UncertaintySet:
         if any(set(row) != set(names) for row in rows):
             raise ValueError(f"expected scenarios with the same names, got {[sorted(row) for row in rows]}")
         values = [[row[name] for name in names] for row in rows]
-        points = Points(values)
-        return Parameters(Space([points], [names if len(names) > 1 else names[0]]))
+        if len(names) == 1 and all(isinstance(v, str) for (v,) in values):
+            return Parameters(Space({names[0]: [v for (v,) in values]}))
+        if any(isinstance(v, str) for row in values for v in row):
+            raise ValueError(
+                f"expected scenarios of numbers, or of one name, got {rows!r:.200}: give all combinations as "
+                'ranges and categories by name, such as {"wind": (0, 12), "weather": ["sun", "rain"]}'
+            )
+        return Parameters(Space([Points(values)], [names]))
     if rows and not any(isinstance(row, str) for row in rows):
         return Parameters(environment)
     raise ValueError(
@@ -329,43 +362,5 @@ def _environment(environment: Any) -> UncertaintySet:
 
 def _tell_data(optimizer: Optimizer, data: Any, value: str, sign: int) -> None:
     """Earlier experiments, told at once; rows without a value count as failed."""
-    points, values = _table(optimizer, data, value)
-    good = [v is not None and is_number(v) for v in values]
-    for point, known in zip(points, good, strict=True):
-        if not known:
-            optimizer.tell(point, None)
-    kept = [p for p, known in zip(points, good, strict=True) if known]
-    if not kept:
-        raise ValueError("expected data with at least one value")
-    optimizer.tell_all(kept, [sign * float(v) for v, known in zip(values, good, strict=True) if known])
-
-
-def _table(optimizer: Optimizer, data: Any, value: str) -> tuple[list[Any], list[Any]]:
-    """Points and values of a pair (X, y) or of a table."""
-    if isinstance(data, tuple) and len(data) == 2:
-        X, y = data
-        points = [dict(p) for p in X] if len(X) and isinstance(X[0], Mapping) else X
-        points = list(points) if not hasattr(points, "columns") else points
-        if hasattr(points, "columns"):
-            points = [dict(zip(points.columns, row, strict=True)) for row in np.asarray(points, dtype=object).tolist()]
-        elif isinstance(X, Mapping):
-            points = [dict(zip(X, row, strict=True)) for row in zip(*X.values(), strict=True)]
-        if len(points) != len(y):
-            raise ValueError(f"expected as many values as points, got {len(y)} and {len(points)}")
-        return list(points), [v.item() if isinstance(v, np.generic) else v for v in y]
-    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
-        data = {name: list(data[name]) for name in data.columns}
-    if not isinstance(data, Mapping) or value not in data:
-        raise ValueError(
-            f"expected data as (X, y), or as a table with a column {value!r} (value=...) for the values, got "
-            f"{list(data) if isinstance(data, Mapping) else type(data).__name__}"
-        )
-    names = optimizer.names
-    if names is None:
-        raise ValueError("expected named ranges for a table: use {name: (low, high)}, or give data as (X, y)")
-    missing = [name for name in names if name not in data]
-    if missing:
-        raise ValueError(f"expected columns {names} in the data, got none for {missing}")
-    plain = {name: [v.item() if isinstance(v, np.generic) else v for v in data[name]] for name in [*names, value]}
-    rows = [dict(zip(names, row, strict=True)) for row in zip(*(plain[name] for name in names), strict=True)]
-    return rows, plain[value]
+    points, values = points_and_values(data, value, optimizer.names)
+    optimizer.tell_all(points, [None if v is None else sign * v for v in values])

@@ -40,6 +40,7 @@ from stableopt._factors import (
     whiten_columns,
     whitened,
 )
+from stableopt._stationary import StationaryBound
 from stableopt._value import Value
 from stableopt.kernels import Kernel, Linear
 
@@ -176,6 +177,8 @@ class Bound:
 
     def __call__(self, Z: ArrayLike) -> Array:
         """The bound at the rows of Z, (n,)."""
+        if isinstance(self.moments, Posterior) and self.moments.stationary is not None:
+            return self.moments.stationary(np.atleast_2d(np.asarray(Z, dtype=float)), self.c)
         mean, variance = self.moments(Z)
         return mean + self.c * np.sqrt(variance)
 
@@ -185,6 +188,8 @@ class Bound:
         Where nothing is uncertain (the variance is 0 but for rounding), that of the mean.
         """
         points = np.atleast_2d(np.asarray(Z, dtype=float))
+        if isinstance(self.moments, Posterior) and self.moments.stationary is not None:
+            return self.moments.stationary.with_gradient(points, self.c)
         values, gradient = np.empty(len(points)), np.empty(points.shape)
         for part in chunks(len(points), self.moments.t):
             mean, variance, pull = self.moments.with_pullback(points[part])
@@ -255,6 +260,11 @@ class Posterior(ReadOnly):
     @cached_property
     def _alpha(self) -> Array:
         return whitened(self.factor, self.whitened, transposed=True)
+
+    @cached_property
+    def stationary(self) -> StationaryBound | None:
+        """The same bounds written out for a common kernel, if it is one."""
+        return StationaryBound.of(self)
 
     def bound(self, c: float) -> Bound:
         """The function mean + c·std, with its gradient."""

@@ -36,7 +36,7 @@ KERNELS: dict[str, Callable[[Sequence[float]], Kernel]] = {
     "matern32": partial(Matern, 1.5),
     "matern52": partial(Matern, 2.5),
 }
-DEFAULT_KERNEL = "matern52"
+DEFAULT_KERNEL = "se"
 METHODS = ("ml", "map", "bayes")
 SIGNALS = ("unit", "learned")
 
@@ -86,7 +86,7 @@ class Learned(Value):
     """
 
     kernel: Kernel | str | None = None
-    """"se", "matern32", "matern52" (the default): one lengthscale per column, times a `Categorical` kernel for each
+    """"se" (the default), "matern32", "matern52": one lengthscale per column, times a `Categorical` kernel for each
     column of categories. Or a kernel of your own, whose values are where the search starts."""
     noise: float | None = None
     """σ in units of y if it is known; None: it is learned."""
@@ -198,7 +198,7 @@ class Learned(Value):
         continuous = [column for column in range(dim) if column not in categories]
         parts: list[Kernel] = [Categorical(0.5).on([column]) for column in categories]
         if continuous:
-            kernel = KERNELS[str(self.kernel or DEFAULT_KERNEL)]([0.5 * math.sqrt(len(continuous))] * len(continuous))
+            kernel = KERNELS[str(self.kernel or DEFAULT_KERNEL)]([0.15 * math.sqrt(len(continuous))] * len(continuous))
             parts.insert(0, kernel.on(continuous) if categories else kernel)
         product = parts[0]
         for part in parts[1:]:

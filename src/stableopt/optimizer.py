@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -207,8 +207,10 @@ class Optimizer:
     def ask(self, n: int | None = None, *, pending: Iterable[Query] = ()) -> Query | list[Query]:
         """What to measure next: one query, or a list of n different ones for n workers.
 
-        pending: queries whose values are not in yet. They are taken to give what the model expects there, and so are
-        points that failed, so that others are proposed. Asking again without telling gives the same query.
+        pending: queries whose values are not in yet. They are taken to give what the model expects there, so that
+        other points are proposed, and the surroundings of points that failed are avoided. Where the algorithm insists
+        on a point that is pending or just failed, another one of the same decision is proposed. Asking again without
+        telling gives the same query.
         """
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
             raise ValueError(f"expected a number of queries 1, 2, 3, ..., got {n!r}")
@@ -227,8 +229,10 @@ class Optimizer:
             lower = -math.inf if isinstance(state, SpaceState) and state.t == 0 else state.lower(sample.decision).value
         else:
             seed = self.seed if not pending else self.seed + 7919 * len(pending)  # random rules draw anew
-            imagined = state.imagining([*(f.point_index for f in state.failures), *(q.point_index for q in pending)])
+            waiting = [q.point_index for q in pending]
+            imagined = state.imagining(waiting, [f.point_index for f in state.failures])
             sample = self.algorithm.sampling.sample(imagined, seed)
+            sample = Sample(*imagined.untaken(*sample, [*waiting, *_avoided(state)]))
             lower = state.lower(sample.decision).value
         seen = self._setting.decision(sample.decision), self._setting.point(sample.point)
         return Query(number + 1, *seen, lower, sample.decision, sample.point)
@@ -337,7 +341,8 @@ class Optimizer:
         domain, uncertainty, gp, chosen, beta, explore, belief = (from_dict(run[key], functions) for key in keys)
         betas = {"beta": beta, "explore": explore}
         optimizer = cls(domain, uncertainty, gp, algorithm=chosen, **betas, initial=run["initial"], seed=run["seed"])
-        optimizer._replay([*run["rounds"], *run["failures"]], belief)
+        numbered = [(t, 1, r) for t, r in enumerate(run["rounds"], 1)] + [(r["t"], 0, r) for r in run["failures"]]
+        optimizer._replay([r for *_, r in sorted(numbered, key=lambda n: n[:2])], belief)
         return optimizer
 
     def _replay(self, rounds: list[dict[str, Any]], belief: Belief | None) -> None:
@@ -411,6 +416,12 @@ class Optimizer:
         return setting.locate_point(point, guess if isinstance(guess, int) else -1)
 
 
+def _avoided(state: State) -> list[Index]:
+    """The points that failed since the last value, or more than once."""
+    failed = [f.point_index for f in state.failures]
+    return [f.point_index for f in state.failures if f.t > state.t or failed.count(f.point_index) > 1]
+
+
 def _schedule(beta: float | Schedule, name: str) -> Schedule:
     if isinstance(beta, Schedule):
         return beta
@@ -438,15 +449,21 @@ def _written(r: Round) -> dict[str, Any]:
     return {"decision": decision, "point": plain(r.point), "y": y, "noise": r.noise, "lower": lower}
 
 
-def _rows(points: ArrayLike, y: ArrayLike, dim: int) -> Array | None:
+def _rows(points: Any, y: ArrayLike, dim: int) -> Sequence[Any] | Array | None:
     """Several points as rows, or None if it is one point; on a line, a flat list with as many values is rows too."""
+    if isinstance(points, list | tuple) and len(points) and all(isinstance(p, Mapping) for p in points):
+        if np.shape(y) != (len(points),):
+            raise ValueError(f"expected as many values as points, got shape {np.shape(y)} for {len(points)} points")
+        return points
     try:
         depth = np.ndim(points)
     except ValueError:
         raise ValueError(f"expected a point, or rows of points of one length, got {points!r:.200}") from None
     if depth <= 1 and not (depth == dim == np.ndim(y) and np.size(points)):
         return None
-    rows = np.asarray(points) if depth > 1 else np.asarray(points)[:, None]
+    rows = np.asarray(points)
+    rows = np.asarray(points, dtype=object) if rows.dtype.kind == "U" else rows  # 0.5 beside a category is no string
+    rows = rows if depth > 1 else rows[:, None]
     if rows.ndim != 2 or np.shape(y) != rows.shape[:1]:
         raise ValueError(f"expected rows of points (m, p) and m values, got shapes {rows.shape} and {np.shape(y)}")
     return rows

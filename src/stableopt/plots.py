@@ -13,6 +13,7 @@ import numpy as np
 from stableopt._arrays import Array
 from stableopt.optimizer import Query, Report
 from stableopt.problems import Problem
+from stableopt.results import Profile
 from stableopt.state import FiniteState
 
 try:
@@ -56,6 +57,23 @@ def objective(axes: Axes, problem: Problem, *, robust: bool = False) -> None:
         label = r"$x_\epsilon^*$, the stable optimum"
         axes.plot(x[best], problem.stable_value, "*", color=GREEN, ms=15, label=label, zorder=5)
     axes.set_xlabel("$x$")
+    _finish(axes)
+
+
+def profile(axes: Axes, profile: Profile) -> None:
+    """A stability profile: what can be promised, and what is possible, for tolerances up to the largest of them."""
+    factors = [row.factor for row in profile]
+    lower, upper = ([getattr(row.worst_case, end) for row in profile] for end in ("lower", "upper"))
+    optimum = [row.optimum_bound for row in profile]
+    axes.fill_between(factors, lower, upper, color=SKY, alpha=0.4, label="worst case of the decision")
+    promised, possible = (lower, optimum) if profile.sign > 0 else (upper, optimum)
+    axes.plot(factors, promised, "o-", color=BLUE, label="what is guaranteed")
+    axes.plot(factors, possible, "--", color=BLACK, lw=1, label="what no decision can surpass")
+    for row in profile:
+        if row.factor == 1.0:
+            axes.axvline(1.0, color=RED, lw=1, ls=":", label="the given tolerance")
+    axes.set_xlabel("tolerance, in multiples of the given one")
+    axes.set_ylabel("worst-case value")
     _finish(axes)
 
 

@@ -76,14 +76,23 @@ class Answer:
         known = [Evaluation(r.point, self.sign * r.y, r.decision if r.asked else None) for r in self._state.rounds]
         return known + [Evaluation(r.point, None, r.decision if r.asked else None) for r in self._state.failures]
 
-    def profile(self, factors: ArrayLike = FACTORS) -> Profile:
-        """The price of robustness: the decision to use and its bounds for tolerances ``factors`` times as large."""
-        scale = np.atleast_1d(numbers(factors, "factors"))
+    def profile(self, factors: ArrayLike | None = None) -> Profile:
+        """The price of robustness: the decision to use and its bounds for tolerances ``factors`` times as large.
+
+        By default from 0 to 2, as far as a tolerance is no wider than its range.
+        """
+        scale = np.atleast_1d(numbers(FACTORS if factors is None else factors, "factors"))
         if scale.ndim != 1 or not len(scale) or np.any(scale < 0) or not np.all(np.isfinite(scale)):
             raise ValueError(f"expected factors as numbers of at least 0, got {factors!r}")
         rows = []
         for factor in scale.tolist():
-            report = self.optimizer.report_of(self.optimizer.rescaled(self._state, factor))
+            try:
+                state = self.optimizer.rescaled(self._state, factor)
+            except ValueError:
+                if factors is None and factor > 1:
+                    break
+                raise
+            report = self.optimizer.report_of(state)
             worst = _worst_case(report, self.sign)
             rows.append(ProfileRow(factor, report.decision, worst, self.sign * report.optimum_upper))
         return Profile(tuple(rows), self.sign)

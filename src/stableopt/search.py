@@ -25,6 +25,9 @@ Row = tuple[float, ...]
 
 BUDGET = 20_000  # evaluations of a bound in one search for a decision
 _STARTS = 32  # past decisions that a search starts from
+_AFRESH = 32  # rounds after which a posterior is factorised afresh
+_OTHERS = 64  # points of a decision to choose from where its worst one is being measured already
+_SAME = 1e-6  # so close in every coordinate, two points are the same to workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +129,7 @@ class SpaceState(State):
     def _still(parameters: Parameters | Estimate | None) -> Estimate:
         """The estimate itself, which nobody moves."""
         assert isinstance(parameters, Estimate)
-        return replace(parameters, within=parameters.within.scaled(0.0))
+        return replace(parameters, within=Rectangle(0.0))
 
     def random_point(self, seed: int) -> Row:
         """A uniformly random point; the same for the same seed and number of rounds."""
@@ -165,17 +168,13 @@ class SpaceState(State):
         if len(rounds) == self.t:
             return state
         if self.learned is not None and self.learned.due(len(rounds), self.belief.t):
-            _, y, noise = observed_data(rounds, self.belief)
+            _, y, noise = observed_data(rounds)
             categories = region.points_space.categories
             state = replace(state, belief=self.learned.learn(state.X, y, noise, self.belief, categories, self.seed))
             return state._conditioned()
-        if self.posterior is None or len(rounds) - self.t > 8:
+        if self.posterior is None or state._factored > self.t:
             return state._conditioned()
-        posterior = self.posterior
-        for o in observations:
-            if o.y is not None:
-                posterior = posterior.update(self._inputs(np.array([o.point]))[0], o.y, o.noise)
-        return replace(state, posterior=posterior)
+        return replace(state, posterior=state._updated(self.posterior))
 
     def with_belief(self, belief: Belief) -> SpaceState:
         """The same observations under another model."""
@@ -184,18 +183,60 @@ class SpaceState(State):
     def _conditioned(self) -> SpaceState:
         if not self.rounds:
             return self
-        _, y, noise = observed_data(self.rounds, self.belief)
-        return replace(self, posterior=self.belief.condition(self._inputs(self.X), y, noise))
+        n = self._factored
+        _, y, noise = observed_data(self.rounds[:n])
+        return replace(self, posterior=self._updated(self.belief.condition(self._inputs(self.X[:n]), y, noise)))
 
-    def imagining(self, points: Sequence[Row]) -> SpaceState:
+    @property
+    def _factored(self) -> int:
+        """From how many rounds the posterior is made at once; the others update it.
+
+        It depends on nothing but the rounds and the model, so that a run can be replayed bit for bit however it was
+        told, and grows now and then, so that rounding errors do not.
+        """
+        return max(1, self.belief.t, self.t - self.t % _AFRESH)
+
+    def _updated(self, posterior: Posterior | Mixture) -> Posterior | Mixture:
+        for r in self.rounds[posterior.t :]:
+            posterior = posterior.update(self._inputs(np.array([r.point_index]))[0], r.y, r.noise)
+        return posterior
+
+    def imagining(self, points: Sequence[Row], failed: Sequence[Row] = ()) -> SpaceState:
         """A throw-away state in which these points were measured too and gave what the model expects there."""
-        if self.posterior is None or not len(points):
+        if self.posterior is None or not (len(points) or len(failed)):
             return self
         posterior = self.posterior
-        for point in points:
+        for point, most in [*((p, self.smallest) for p in failed), *((p, math.inf) for p in points)]:
             x = self._inputs(np.array([point]))
-            posterior = posterior.update(x[0], float(posterior(x)[0][0]))
+            posterior = posterior.update(x[0], min(float(posterior(x)[0][0]), most))
         return replace(self, posterior=posterior)
+
+    def untaken(self, decision: Row, point: Row, taken: Sequence[Row]) -> tuple[Row, Row]:
+        """This decision and point, or another point that is none of ``taken``, if there is one among many."""
+        region = self.setting
+        if not len(taken) or len(self._apart(np.array([point]), taken)):
+            return decision, point
+        S = region.scenarios(_OTHERS, self.seed + self.t)
+        X = np.tile(decision, (len(S), 1))
+        own = self._apart(region.points(X, region.project(X, S)), taken)
+        if len(own):
+            return decision, self._point(own[np.argmax(self._moments(own)[1])])
+        Z = region.points_space.spread(8 * _OTHERS, self.seed + self.t)
+        free = self._apart(region.points(Z[:, : region.dim], region.scenario_of(Z[:, : region.dim], Z)), taken)
+        if not len(free):
+            return decision, point
+        other = self._point(free[np.argmax(self._bound(self.explore, +1)(free))])
+        return self.decision_of(other), other
+
+    @staticmethod
+    def _apart(Z: Array, taken: Sequence[Row]) -> Array:
+        """The points that are not just where one of ``taken`` is."""
+        return np.asarray(Z[(np.abs(Z[:, None] - np.array(taken)[None]).max(axis=2) > _SAME).all(axis=1)])
+
+    def _moments(self, Z: Array) -> tuple[Array, Array]:
+        if self.posterior is None:
+            raise ValueError("nothing is known yet: tell at least one value first")
+        return self.posterior(self._inputs(Z))
 
     def predicted(self, point: Row) -> tuple[float, float]:
         """Mean and standard deviation of an observation at a point."""

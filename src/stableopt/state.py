@@ -153,8 +153,19 @@ class State(ReadOnly, ABC):
         """The same observations under another model."""
 
     @abstractmethod
-    def imagining(self, points: Sequence[Index]) -> Self:
-        """A throw-away state in which these points were measured too and gave what the model expects there."""
+    def imagining(self, points: Sequence[Index], failed: Sequence[Index] = ()) -> Self:
+        """A throw-away state in which these points were measured too and gave what the model expects there.
+
+        Those that failed gave the smallest value so far, if that is less, so that their surroundings are left as well.
+        """
+
+    @abstractmethod
+    def untaken(self, decision: Index, point: Index, taken: Sequence[Index]) -> tuple[Index, Index]:
+        """This decision and point, unless the point is one of ``taken``.
+
+        Then, of what the adversary can turn the decision into, the point that is known least; if all of them are taken,
+        the one with the largest ucb of all.
+        """
 
     @abstractmethod
     def predicted(self, point: Index) -> tuple[float, float]:
@@ -164,6 +175,11 @@ class State(ReadOnly, ABC):
     @abstractmethod
     def information_gain(self) -> float:
         """½ log det(I + σ⁻²K) of the observations so far."""
+
+    @property
+    def smallest(self) -> float:
+        """The smallest value so far."""
+        return min((r.y for r in self.rounds), default=np.inf)
 
     def with_betas(self, beta: float, explore: float) -> Self:
         """The same state with other confidence bounds."""
@@ -346,25 +362,39 @@ class FiniteState(State):
 
     def _learned_again(self, learned: Learned) -> FiniteState:
         blocks = model_blocks(self.setting, learned)
-        observed, y, noise = observed_data(self.rounds, self.belief)
+        observed, y, noise = observed_data(self.rounds)
         shape = [len(block) for block in blocks]
         numbers = np.unravel_index(observed, shape)
         X = np.hstack([block[i] for block, i in zip(blocks, numbers, strict=True)])
         return self.with_belief(learned.learn(X, y, noise, self.belief, (), self.seed))
 
     def with_belief(self, belief: Belief) -> FiniteState:
-        """The same observations under another model."""
-        observed, y, noise = observed_data(self.rounds, belief)
+        """The same observations under another model; those that it was not learned from update it."""
+        observed, y, noise = observed_data(self.rounds[: belief.t])
         posterior = belief.track(model_blocks(self.setting, self.learned), observed, y, noise)
         state = replace(self, belief=belief, posterior=posterior)
-        return state if self.intersected is None else state.with_intersection()
+        state = state if self.intersected is None else state.with_intersection()
+        for r in self.rounds[belief.t :]:
+            state = state._updated(r.point_index, r.y, r.noise)
+        return state
 
-    def imagining(self, points: Sequence[int]) -> FiniteState:
+    def imagining(self, points: Sequence[int], failed: Sequence[int] = ()) -> FiniteState:
         """A throw-away state in which these points were measured too and gave what the model expects there."""
         posterior = self.posterior
-        for point in points:
-            posterior = posterior.update(point, float(posterior.mean[point]))
-        return replace(self, posterior=posterior, intersected=None) if len(points) else self
+        for point, most in [*((p, self.smallest) for p in failed), *((p, np.inf) for p in points)]:
+            posterior = posterior.update(point, min(float(posterior.mean[point]), most))
+        return self if posterior is self.posterior else replace(self, posterior=posterior, intersected=None)
+
+    def untaken(self, decision: int, point: int, taken: Sequence[int]) -> tuple[int, int]:
+        """This decision and point, or another point that is none of ``taken``."""
+        own = np.setdiff1d(self.setting.solver.members(decision), taken)
+        free = np.setdiff1d(self.setting.reachable, taken)
+        if point not in taken or not len(free):
+            return decision, point
+        if len(own):
+            return decision, int(own[np.argmax(self.posterior.std[own])])
+        other = int(free[np.argmax(self._exploring[1][free])])
+        return self.decision_of(other), other
 
     def predicted(self, point: int) -> tuple[float, float]:
         """Mean and standard deviation of an observation at a point."""
@@ -376,10 +406,9 @@ class FiniteState(State):
         return self.posterior.information_gain
 
 
-def observed_data(rounds: Sequence[Round], belief: Belief) -> tuple[list[Index], Array, Array | None]:
-    """Indices of the points, values, and noise if any observation has one of its own; the others have the model's."""
-    usual = belief.gps[0].noise
-    own = [usual if r.noise is None else r.noise for r in rounds]
+def observed_data(rounds: Sequence[Round]) -> tuple[list[Index], Array, Array | None]:
+    """Indices of the points, values, and noise if any has its own; NaN stands for the model's, which may change."""
+    own = [np.nan if r.noise is None else r.noise for r in rounds]
     noise = None if all(r.noise is None for r in rounds) else np.array(own)
     return [r.point_index for r in rounds], np.array([r.y for r in rounds]), noise
 

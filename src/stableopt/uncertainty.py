@@ -210,7 +210,7 @@ class Ellipsoid(Perturbation):
         return inside & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
 
     def scaled(self, factor: float) -> Ellipsoid:
-        """The ellipsoid with other axes; its matrix must stay invertible, so a factor of 0 is replaced by 1e-6."""
+        """The ellipsoid with other axes; its matrix must stay invertible, so a factor of 0 becomes 1e-6."""
         return replace(self, matrix=(max(factor, 1e-6) ** 2 * np.array(self.matrix)).tolist())
 
 
@@ -568,7 +568,7 @@ def _eps(eps: float) -> float:
 def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | tuple[float, ...]:
     array = numbers(values, what)
     wrong = ~np.isfinite(array) | (array <= least if strict else array < least)
-    if array.ndim > 1 or np.any(wrong):
+    if array.ndim > 1 or not array.size or np.any(wrong):
         raise ValueError(f"expected {what} as finite numbers {'>' if strict else '>='} {least}, got {values}")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
@@ -590,12 +590,14 @@ def _rows(theta: ArrayLike | Space) -> Array:
     return np.asarray(theta)
 
 
-def _plain_point(space: Space, estimate: Any) -> Any:
-    """The estimate as plain data that JSON can hold, if it is a point of the space."""
+def _plain_point(space: Space, estimate: Any) -> tuple[Any, ...]:
+    """The values of an estimate that is a point of the space: in the order of its variables, whatever their names."""
+    names = space.flat_names
+    if isinstance(estimate, tuple | list) and names is not None and len(estimate) == len(names):
+        estimate = dict(zip(names, estimate, strict=True))
     space.encode(estimate, "estimate")
-    if isinstance(estimate, Mapping):
-        return {name: v.item() if isinstance(v, np.generic) else v for name, v in estimate.items()}
-    return tuple(np.atleast_1d(np.asarray(estimate, dtype=object)).tolist())
+    values = np.atleast_1d(np.asarray(estimate, dtype=object)) if names is None else [estimate[n] for n in names]
+    return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
 
 
 def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:

@@ -33,6 +33,7 @@ from stableopt.uncertainty import (
     NormBall,
     Parameters,
     Perturbation,
+    Rectangle,
     Relative,
     UncertaintySet,
     Within,
@@ -109,7 +110,8 @@ class SpaceRegion(ReadOnly):
         if self.theta is None:
             return np.empty(0)
         if isinstance(self._parameters, Estimate):
-            return self.theta.encode(self._parameters.estimate, "estimate")
+            names, values = self.theta.flat_names, self._parameters.estimate
+            return self.theta.encode(values if names is None else dict(zip(names, values, strict=True)), "estimate")
         middle = [[0.5] if v.choices is None else v.choices[0] for v in self.theta.parts]
         return np.concatenate(middle)
 
@@ -258,6 +260,8 @@ class SpaceRegion(ReadOnly):
 
 def _movers(perturbation: Perturbation, space: Space) -> list[Mover]:
     """What a perturbation does to the numbers of a space."""
+    if perturbation == Rectangle(0.0):  # nobody moves, whatever there is to move
+        return []
     columns = _columns(perturbation, space)
     owners = {c[0]: v for v, c in zip(space.parts, space.columns, strict=True)}
     ranges = [v for c in columns if isinstance(v := owners[c], Range)]
@@ -265,12 +269,7 @@ def _movers(perturbation: Perturbation, space: Space) -> list[Mover]:
     k = len(columns)
     if isinstance(own, NormBall):
         reach = own.reach(k)
-        for c, r, v in zip(columns, reach, ranges, strict=True):
-            if r > v.high - v.low:
-                raise ValueError(
-                    f"expected a tolerance no wider than its range, got ±{r:g} for {space.labels[c]!r} "
-                    f"from {v.low:g} to {v.high:g}: is the unit right?"
-                )
+        _check_widths(reach, ranges, [space.labels[c] for c in columns])
         return _norm(columns, ranges, own.order, reach, None)
     if isinstance(own, Relative):
         return _norm(columns, ranges, math.inf, np.zeros(k), own.fraction(k))
@@ -278,6 +277,7 @@ def _movers(perturbation: Perturbation, space: Space) -> list[Mover]:
     if isinstance(own, Ellipsoid | Within) and whole:
         raise ValueError(f"expected floats for {type(own).__name__}, got the integers {whole}: use Rectangle for them")
     if isinstance(own, Ellipsoid):
+        _check_widths(np.linalg.norm(own.root(k), axis=1), ranges, [space.labels[c] for c in columns])
         return [EllipsoidMover(columns, ranges, own.root(k))]
     if isinstance(own, Within):
         if own.project is None:
@@ -287,6 +287,16 @@ def _movers(perturbation: Perturbation, space: Space) -> list[Mover]:
         f"expected Ball, Rectangle, Relative, Ellipsoid or Within on a space, got {type(own).__name__}: a distance of "
         "your own needs a projection (Within), changes of categories a finite domain (Points)"
     )
+
+
+def _check_widths(reach: Array, ranges: Sequence[Range], labels: Sequence[str]) -> None:
+    """A tolerance that is wider than the range itself is in another unit, most likely."""
+    for r, v, label in zip(reach, ranges, labels, strict=True):
+        if r > v.high - v.low:
+            raise ValueError(
+                f"expected a tolerance no wider than its range, got ±{r:g} for {label!r} "
+                f"from {v.low:g} to {v.high:g}: is the unit right?"
+            )
 
 
 def _norm(

@@ -1,0 +1,372 @@
+"""Certificates on boxes that are proved: cells that cover all decisions and all perturbations, each with its own bound.
+
+A search in a space finds a large worst-case ucb and a small lcb; it cannot show that nothing larger or smaller was
+missed. Here cells are bounded as a whole, and the cells that matter are split until their bounds are tight.
+
+Notation
+    φ(z)       k(z, ·), the point z as an element of the kernel's Hilbert space; d_k(z, z') = ‖φ(z) − φ(z')‖
+    ucb(z)     U(φ(z)) with U(g) = m + ⟨μ − m, g⟩ + β^{1/2} ‖S g‖ and S = (I + Σ_i φ(x_i)φ(x_i)ᵀ/σ_i²)^{−1/2}, since
+               ‖S φ(z)‖ is the posterior's standard deviation; −lcb is the same with −m and −(μ − m)
+    C          a cell: a box with corners v; λ_v(z) the weights of multilinear interpolation, λ_v >= 0, Σ λ_v = 1
+    h          widths of a box
+    ρ          bound on ‖φ(z) − Σ λ_v(z) φ(v)‖ for z in the box
+
+Why the bounds hold
+    S shrinks, so U is Lipschitz with constant ‖μ − m‖ + β^{1/2}: with d_k in place of ρ that alone would bound a cell,
+    with an error of first order in h. But U is also convex. Hence, for every z of a box,
+
+        ucb(z) <= U(Σ λ_v φ(v)) + (‖μ − m‖ + β^{1/2}) ρ <= Σ λ_v ucb(v) + (‖μ − m‖ + β^{1/2}) ρ,
+
+    (m is constant or linear in z, so it is its own interpolation), and likewise for −lcb. `interpolation` bounds ρ; for
+    SE and Matérn with ν > 2 it is of second order in h: halving cells makes the error four times smaller.
+
+    Optimum: a cell of decisions that scenario s turns into a box with corners v + s has, for any probabilities p_s,
+    max_d min_s ucb(d + s) <= max_v Σ_s p_s ucb(v + s) + error: the value of a small game between corners and scenarios.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stableopt._arrays import Array, Indices, ReadOnly, cartesian, is_number
+from stableopt.gp import Posterior
+from stableopt.maxmin.movers import ChoiceMover, NormMover
+from stableopt.maxmin.region import SpaceRegion
+from stableopt.theory.interpolation import interpolation_error
+from stableopt.uncertainty import Mask
+from stableopt.variables import Integer
+
+if TYPE_CHECKING:
+    from stableopt.optimizer import Optimizer
+
+BUDGET = 300_000  # evaluations of the posterior
+SHARE = 0.05  # of the numerical bound on the regret: how much wider each side of the certificate may be by default
+_BATCH = 128  # cells that are split together
+_COMBINATIONS = 4096  # of discrete values that are gone through
+_SCENARIOS = 12  # that are tried in every cell, besides those that were good in the cell that it is a part of
+_KEPT = 2  # scenarios of a cell that its parts try again, and vary
+_CAREFULLY = 256  # scenarios for a decision that seems to be the best so far
+_PLAYS = 48  # of the game between corners and scenarios
+_ROUNDING = 1e-9  # relative to what the bounds are sums of
+
+Assess = Callable[[Array, Array, Array], tuple[Array, Array, Indices, Array]]
+"""From cells (low, high) and notes on them: upper bounds, values that are reached, the axis to split, new notes."""
+
+
+@dataclass(frozen=True, eq=False)
+class RigorousReport(ReadOnly):
+    """What is proved about a decision: true wherever the confidence bounds are, whatever a search may have missed."""
+
+    decision: Any
+    lower: float
+    """Lower bound on the worst-case value of the decision."""
+    upper: float
+    """Upper bound on it."""
+    optimum_upper: float
+    """Upper bound on the value of the stable optimum."""
+    evaluations: int
+    """The price: how often the posterior was evaluated; 0 on finite domains, where every report is exact."""
+    reached: bool
+    """Whether the tolerance was reached; otherwise the budget ended first, and the bounds are wider."""
+
+    @property
+    def regret_bound(self) -> float:
+        """Upper bound on the ε-regret."""
+        return self.optimum_upper - self.lower
+
+
+def certify(optimizer: Optimizer, *, tolerance: float | None = None, budget: int = BUDGET) -> RigorousReport:
+    """The certificate of the decision that the optimiser reports now, proved.
+
+    Refines until each bound is within ``tolerance`` of a value that is reached (default: a twentieth of the bound on
+    the regret), or until about ``budget`` evaluations are spent. For floats with balls, rectangles, relative
+    tolerances or parameters, SE and Matérn kernels, and one model (not ``method="bayes"``).
+    """
+    report = optimizer.report()
+    state = optimizer.state
+    if report.exact:
+        return RigorousReport(report.decision, report.lower, report.upper, report.optimum_upper, 0, True)
+    if tolerance is None:
+        tolerance = SHARE * report.regret_bound
+    found = rigorous_certificate(
+        state.posterior,
+        state.setting,
+        np.array(report.decision_index),
+        state.beta,
+        scaled=state.learned is not None,
+        tolerance=tolerance,
+        budget=budget,
+    )
+    known = min(found.upper, report.upper)  # both are values of ucb at points that the adversary may choose
+    return RigorousReport(report.decision, found.lower, known, found.optimum_upper, found.evaluations, found.reached)
+
+
+def rigorous_certificate(
+    posterior: Posterior,
+    region: SpaceRegion,
+    decision: Array,
+    beta: float,
+    *,
+    tolerance: float,
+    scaled: bool = False,
+    budget: int = BUDGET,
+) -> RigorousReport:
+    """Proved bounds on the worst case of a decision (a row of coordinates) and on the stable optimum.
+
+    ``scaled`` says that the posterior sees coordinates (0 to 1 in each range) instead of the user's units.
+    """
+    if not isinstance(posterior, Posterior):
+        raise TypeError(f"expected the posterior of one GP, got {type(posterior).__name__}: use 'map' or a GP")
+    for value, what in ((beta, "beta"), (tolerance, "tolerance"), (budget, "budget")):
+        if not (is_number(value) and value > 0):
+            raise ValueError(f"expected a {what} above 0, got {value!r}")
+    covering = _Covering(posterior, region, beta, np.ones(region.points_space.dim) if scaled else None)
+    lower, upper, sure = _worst_case(covering, np.asarray(decision, dtype=float), tolerance, budget // 4)
+    optimum, _, best = _optimum(covering, tolerance, budget)
+    seen = region.decision(decision)
+    return RigorousReport(seen, lower, upper, max(optimum, upper), covering.evaluations, sure and best)
+
+
+@dataclass
+class _Covering:
+    """Bounds on boxes of points, and what they cost so far."""
+
+    posterior: Posterior
+    region: SpaceRegion
+    beta: float
+    scale: Array | None
+    """How the model sees coordinates: times this; None: in the user's units."""
+    evaluations: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        space = self.region.points_space
+        owners = {c[0]: v for v, c in zip(space.parts, space.columns, strict=True)}
+        for mover in self.region.movers:
+            whole = [c for c in mover.columns if isinstance(owners.get(c), Integer)]
+            if isinstance(mover, ChoiceMover) or (isinstance(mover, NormMover) and not whole):
+                continue
+            raise TypeError(
+                f"expected balls, rectangles, relative tolerances or parameters on floats, got "
+                f"{self.region.uncertainty}: for others there is only the numerical certificate of Optimizer.report()"
+            )
+        self._slope = self._norm() + math.sqrt(self.beta)
+
+    def _norm(self) -> float:
+        """‖μ − m‖ in the kernel's space, (αᵀKα)^{1/2} with α = (K + Σ)⁻¹(y − m)."""
+        p = self.posterior
+        alpha = np.linalg.solve(p.factor.T, p.whitened)
+        return math.sqrt(max(float(alpha @ (p.gp.kernel(p.X, p.X) @ alpha)), 0.0)) * (1 + _ROUNDING)
+
+    def values(self, Z: Array, sign: int) -> Array:
+        """ucb (sign 1) or −lcb (sign −1) at rows of coordinates: both convex in φ(z)."""
+        self.evaluations += len(Z)
+        inputs = self.region.points_space.natural(Z) if self.scale is None else Z
+        mean, variance = self.posterior(inputs)
+        return np.asarray(sign * mean + math.sqrt(self.beta) * np.sqrt(variance))
+
+    def axis_errors(self, widths: Array) -> Array:
+        """ρ_j of boxes with these widths in coordinates (n, P)."""
+        scale = self.region.points_space.span if self.scale is None else self.scale
+        return np.sqrt(interpolation_error(self.posterior.gp.kernel, widths * scale))
+
+    def slack(self, widths: Array) -> Array:
+        """What the values at the corners of boxes may fall short of (n,)."""
+        return np.asarray(self._slope * (self.axis_errors(widths).sum(axis=1) + _ROUNDING * self._deviation))
+
+    @property
+    def _deviation(self) -> float:
+        return math.sqrt(float(self.posterior.gp.kernel.diag(self.posterior.X[:1])[0]))
+
+
+def _worst_case(covering: _Covering, x: Array, tolerance: float, budget: int) -> tuple[float, float, bool]:
+    """Lower and upper bound on the worst case of a decision, by covering its scenarios."""
+    region = covering.region
+    target = [c for mover in region.movers for c in _moved(mover)]
+    bits = _corner_bits(len(target))
+
+    def assess(low: Array, high: Array, notes: Array) -> tuple[Array, Array, Indices, Array]:
+        n, corners = len(low), len(bits)
+        S = np.where(bits, high[:, None], low[:, None]).reshape(n * corners, -1)
+        X = np.tile(x, (n * corners, 1))
+        Z = region.points(X, S).reshape(n, corners, -1)
+        widths = Z.max(axis=1) - Z.min(axis=1)
+        top = covering.values(Z.reshape(n * corners, -1), -1).reshape(n, corners).max(axis=1)
+        inside = region.points(X[:n], region.project(X[:n], (low + high) / 2))
+        axis = np.argmax(covering.axis_errors(widths)[:, target] + 1e-9 * (high - low), axis=1) if target else None
+        bounds = np.where(_outside(region, low, high), -np.inf, top + covering.slack(widths))
+        return bounds, covering.values(inside, -1), np.zeros(n, np.intp) if axis is None else axis, notes
+
+    roots = _scenario_roots(region)
+    best, _, sure = _branch_and_bound(*roots, np.empty((len(roots[0]), 0)), assess, covering, tolerance, budget)
+    scenarios = region.scenarios(_CAREFULLY, 0)
+    at = region.points(np.tile(x, (len(scenarios), 1)), scenarios)
+    return -best, float(covering.values(at, 1).min()), sure
+
+
+def _optimum(covering: _Covering, tolerance: float, budget: int) -> tuple[float, float, bool]:
+    """Upper bound on the largest worst-case ucb, by covering the decisions."""
+    region = covering.region
+    q, common = region.width, region.scenarios(_SCENARIOS, 0)
+    steps = np.where(_chosen(region), 0.0, np.vstack([np.zeros((1, q)), np.eye(q), -np.eye(q)]))
+    bits = _corner_bits(region.dim)
+
+    def assess(low: Array, high: Array, notes: Array) -> tuple[Array, Array, Indices, Array]:
+        n, corners = len(low), len(bits)
+        V = np.where(bits, high[:, None], low[:, None])  # (n, corners, d)
+        # Their root: near a minimum, being off by δ costs δ² only, and a search by small steps arrives nowhere.
+        reach = np.sqrt((high - low).max(axis=1))[:, None, None, None]
+        kept = notes.reshape(n, _KEPT, 1, q) + reach * steps
+        S = np.concatenate([np.broadcast_to(common, (n, *common.shape)), kept.reshape(n, -1, q)], axis=1)
+        m = S.shape[1]
+        centres = np.repeat((low + high) / 2, m, axis=0)
+        S = region.project(centres, S.reshape(n * m, q)).reshape(n, m, q)
+        X = np.repeat(V, m, axis=1).reshape(-1, region.dim)
+        Z = region.points(X, np.tile(S, (1, corners, 1)).reshape(-1, q)).reshape(n, corners, m, -1)
+        values = covering.values(Z.reshape(n * corners * m, -1), 1).reshape(n, corners, m)
+        widths = Z.max(axis=1) - Z.min(axis=1)  # (n, m, P)
+        error = covering.slack(widths.reshape(n * m, -1)).reshape(n, m)
+        bounds, weights = _game(_mixable(values, widths[:, :, : region.dim], high - low) + error[:, None])
+        top = np.argsort(-weights, axis=1, kind="stable")[:, :_KEPT]
+        padded = np.hstack([high - low, np.zeros((n, region.points_space.dim - region.dim))])
+        axis = np.argmax(covering.axis_errors(padded)[:, : region.dim] + 1e-9 * (high - low), axis=1)
+        reached = np.full(n, _reached(covering, V, S, values.min(axis=2)))
+        return bounds, reached, axis, np.take_along_axis(S, top[:, :, None], 1).reshape(n, -1)
+
+    low, high = _decision_roots(region)
+    notes = np.tile(np.resize(common, (_KEPT, q)).ravel(), (len(low), 1))
+    return _branch_and_bound(low, high, notes, assess, covering, tolerance, budget)
+
+
+def _reached(covering: _Covering, V: Array, S: Array, worst: Array) -> float:
+    """The worst-case ucb of the corner where it seems largest, with many scenarios: few would overstate it."""
+    cell, corner = np.unravel_index(np.argmax(worst), worst.shape)
+    region = covering.region
+    many = np.vstack([region.scenarios(_CAREFULLY, 0), S[cell]])
+    Z = region.points(np.tile(V[cell, corner], (len(many), 1)), many)
+    return float(covering.values(Z, 1).min())
+
+
+def _branch_and_bound(
+    low: Array, high: Array, notes: Array, assess: Assess, covering: _Covering, tolerance: float, budget: int
+) -> tuple[float, float, bool]:
+    """Upper bound on a maximum over cells, the largest value reached, and whether they are as close as wanted."""
+    end = covering.evaluations + budget
+    bounds, values, axis, notes = assess(low, high, notes)
+    best, settled = float(values.max()), -math.inf
+    while True:
+        active = (bounds > best + tolerance) & np.any(high > low, axis=1)
+        settled = max(settled, float(bounds[~active].max(initial=-np.inf)))
+        low, high, bounds, axis, notes = (part[active] for part in (low, high, bounds, axis, notes))
+        if not len(low) or covering.evaluations >= end:
+            largest = max(settled, float(bounds.max(initial=-np.inf)))
+            return largest, best, largest <= best + tolerance
+        order = np.argsort(-bounds, kind="stable")
+        split, rest = order[:_BATCH], order[_BATCH:]
+        halves = _halved(low[split], high[split], axis[split])
+        new = assess(*halves, np.tile(notes[split], (2, 1)))
+        best = max(best, float(new[1].max()))
+        known = np.minimum(new[0], np.tile(bounds[split], 2))  # a part cannot be worse than the whole
+        low, high = np.vstack([low[rest], halves[0]]), np.vstack([high[rest], halves[1]])
+        bounds, axis = np.concatenate([bounds[rest], known]), np.concatenate([axis[rest], new[2]])
+        notes = np.vstack([notes[rest], new[3]])
+
+
+def _halved(low: Array, high: Array, axis: Indices) -> tuple[Array, Array]:
+    rows = np.arange(len(low))
+    middle = (low[rows, axis] + high[rows, axis]) / 2
+    left, right = high.copy(), low.copy()
+    left[rows, axis] = right[rows, axis] = middle
+    return np.vstack([low, right]), np.vstack([left, high])
+
+
+def _game(U: Array) -> tuple[Array, Array]:
+    """min over probabilities p of max_v Σ_s p_s U_vs, from above (n,), and such p (n, m), by fictitious play.
+
+    Each side answers in turn to what the other did so far. Any p gives a valid bound, so it may stop at any time.
+    """
+    rows = np.arange(len(U))
+    chosen, scores = np.zeros(U.shape[::2]), np.zeros(U.shape[:2])  # how often each s; Σ_s chosen U_vs
+    against = np.zeros(U.shape[::2])  # Σ over past corners of U_vs
+    s = np.argmin(U.max(axis=1), axis=1)
+    bounds, weights = np.full(len(U), np.inf), chosen.copy()
+    for play in range(1, _PLAYS + 1):
+        chosen[rows, s] += 1
+        scores += U[rows, :, s]
+        v = np.argmax(scores, axis=1)
+        value = scores[rows, v] / play
+        better = value < bounds
+        bounds[better], weights[better] = value[better], chosen[better] / play
+        against += U[rows, v]
+        s = np.argmin(against, axis=1)
+    return bounds, weights
+
+
+def _mixable(values: Array, widths: Array, cell: Array) -> Array:
+    """Values at corners (n, corners, m) of boxes that may be mixed: a box that is no shifted cell gets its largest.
+
+    Where a scenario is clipped inside the cell (or stretches it), the weights λ of a decision are not those of its
+    point. Where it is clipped on the whole cell, the box has no width there and any weights are right.
+    """
+    same = (np.abs(widths - cell[:, None]) <= 1e-12) | (widths <= 1e-12)
+    largest = values.max(axis=1, keepdims=True)
+    return np.where(np.all(same, axis=2)[:, None], values, largest)
+
+
+def _corner_bits(dim: int) -> Mask:
+    return np.array(list(itertools.product((False, True), repeat=dim)), dtype=bool).reshape(2**dim, dim)
+
+
+def _moved(mover: Any) -> list[int]:
+    """Which column each coordinate of the mover's scenarios changes."""
+    return list(mover.columns[: mover.width])
+
+
+def _chosen(region: SpaceRegion) -> Mask:
+    """Which coordinates of a scenario are numbers of choices (q,)."""
+    return np.array([isinstance(m, ChoiceMover) for m in region.movers for _ in range(m.width)], dtype=bool)
+
+
+def _outside(region: SpaceRegion, low: Array, high: Array) -> Mask:
+    """Which cells of scenarios lie outside the ball of some mover altogether (n,)."""
+    outside, start = np.zeros(len(low), dtype=bool), 0
+    for mover in region.movers:
+        part = slice(start, start + mover.width)
+        if isinstance(mover, NormMover):
+            nearest = np.maximum(np.maximum(low[:, part], -high[:, part]), 0.0)
+            outside |= np.linalg.norm(nearest, ord=mover.order, axis=1) > 1 + 1e-9
+        start += mover.width
+    return outside
+
+
+def _scenario_roots(region: SpaceRegion) -> tuple[Array, Array]:
+    """Cells of all scenarios: the cube around the ball of every mover, times all choices."""
+    ends = [
+        (np.arange(float(len(m.rows)))[:, None],) * 2
+        if isinstance(m, ChoiceMover)
+        else (-np.ones((1, m.width)), np.ones((1, m.width)))
+        for m in region.movers
+    ]
+    return _products(ends)
+
+
+def _decision_roots(region: SpaceRegion) -> tuple[Array, Array]:
+    """Cells of all decisions: the cube of the ranges, times all choices."""
+    choices = [v.choices for v in region.space.parts]
+    return _products([(np.zeros((1, 1)), np.ones((1, 1))) if c is None else (c, c) for c in choices])
+
+
+def _products(ends: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+    count = math.prod(len(low) for low, _ in ends)
+    if count > _COMBINATIONS:
+        raise ValueError(
+            f"expected up to {_COMBINATIONS} combinations of discrete values, got {count}: use a finite domain"
+        )
+    if not ends:
+        return np.empty((1, 0)), np.empty((1, 0))
+    return cartesian([low for low, _ in ends]), cartesian([high for _, high in ends])
