@@ -40,10 +40,11 @@ DEFAULT_KERNEL = "se"
 METHODS = ("ml", "map", "bayes")
 SIGNALS = ("unit", "learned")
 
-_FEW = 20  # up to so many observations, they are learned from in every round
+_FEW = 100  # up to so many observations, they are learned from in every round: that is cheap
 _GROWTH = 1.1  # then whenever they have grown by this factor
 _AFRESH = 1.5  # and with more starts than the last result whenever they have passed a power of this one
 _STARTS = 3
+_MANY = 500  # observations: beyond, one start and few iterations will do, and a fit would take long
 _WARM_ITERATIONS = 30
 _NOISE = 0.1  # where the search for the noise starts, in units of the outputs
 _LARGEST = 1e140  # value: its square is a number, and so is that of its inverse
@@ -177,7 +178,7 @@ class Learned(Value):
         data = points, (values - centre) / unit
         if self.method != "bayes" or before.t == 0:
             afresh = before.t == 0 or math.floor(_power(t)) > math.floor(_power(before.t))
-            starts, iterations = (_STARTS, 200) if afresh else (1, _WARM_ITERATIONS)
+            starts, iterations = (_STARTS, 200) if afresh and t <= _MANY else (1, _WARM_ITERATIONS)
             start = fit(start, *data, starts=starts, iterations=iterations, **search).gp
         drawn = [start]
         if self.method == "bayes":

@@ -24,6 +24,7 @@ from stableopt.uncertainty import Combined, Estimate, Parameters, Rectangle
 Row = tuple[float, ...]
 
 BUDGET = 20_000  # evaluations of a bound in one search for a decision
+_KNOWN = 100  # observed points that a search tries as worst cases
 _STARTS = 32  # past decisions that a search starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
 _OTHERS = 64  # points of a decision to choose from where its worst one is being measured already
@@ -64,34 +65,41 @@ class SpaceState(State):
     @cached_property
     def optimistic(self) -> Choice:
         """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2)."""
-        return self._choice(self._solver.maximin(self._bound(self.explore, +1), self._starts, self.X))
+        return self._choice(self._solver.maximin(self._bound(self.explore, +1), self._starts, self._low))
 
     def pessimistic(self, decision: Row) -> Choice:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1})."""
         return self._worst(decision, self.explore, -1)
 
     def lower(self, decision: Row) -> Choice:
-        """The smallest lcb of a decision, with the β that certifies."""
-        return self._worst(decision, self.beta, -1)
+        """The smallest lcb of a decision, with the β that certifies: a quick search, from where the explorer ended."""
+        known = self._known.get((decision, self.beta, -1))
+        if known is not None:
+            return known
+        if self.explore == self.beta:
+            return self.pessimistic(decision)
+        near = np.vstack([[self.pessimistic(decision).point], self._near(decision)[:20]])
+        solver = ContinuousMaxMin(self.setting, self._budget // 10, self.seed)
+        return self._choice(solver.worst(np.array(decision), self._bound(self.beta, -1), near), decision)
 
     def certificate(self, decision: Row) -> tuple[Choice, float, Choice]:
         """The smallest lcb of a decision, its smallest ucb, and the largest worst-case ucb (plus its gap)."""
         upper = self._worst(decision, self.beta, +1).value
         best = self._optimum
         optimum = max(best.value + best.gap, upper)
-        return self.lower(decision), upper, best._replace(value=optimum)
+        return self._worst(decision, self.beta, -1), upper, best._replace(value=optimum)
 
     @cached_property
     def _optimum(self) -> Choice:
         if self.explore == self.beta:
             return self.optimistic
         starts = np.vstack([self._starts, [self.optimistic.decision]])
-        return self._choice(self._solver.maximin(self._bound(self.beta, +1), starts, self.X))
+        return self._choice(self._solver.maximin(self._bound(self.beta, +1), starts, self._low))
 
     def _worst(self, decision: Row, beta: float, sign: int) -> Choice:
         key = decision, beta, sign
         if key not in self._known:
-            found = self._solver.worst(np.array(decision), self._bound(beta, sign), self.X)
+            found = self._solver.worst(np.array(decision), self._bound(beta, sign), self._near(decision))
             self._known[key] = self._choice(found, decision)
         return self._known[key]
 
@@ -102,7 +110,7 @@ class SpaceState(State):
     def bounds_of(self, decisions: Sequence[Row]) -> tuple[Array, Array]:
         """The smallest lcb and the smallest ucb of several decisions, with the β that certifies."""
         X = np.array(decisions)
-        lower, upper = (self._solver.minima(X, self._bound(self.beta, sign), self.X)[0] for sign in (-1, +1))
+        lower, upper = (self._solver.minima(X, self._bound(self.beta, sign), self._low)[0] for sign in (-1, +1))
         return lower, upper
 
     def unperturbed(self, decision: Row) -> Row:
@@ -112,7 +120,7 @@ class SpaceState(State):
             return self._point(self.setting.base(np.array([decision]))[0])
         alone = SpaceRegion(self.setting.domain, parameters)
         solver = ContinuousMaxMin(alone, self._budget, self.seed)
-        return self._point(solver.worst(np.array(decision), self._bound(self.explore, +1), self.X).point)
+        return self._point(solver.worst(np.array(decision), self._bound(self.explore, +1), self._near(decision)).point)
 
     def most_promising_point(self) -> Row:
         """The point with the largest ucb, of all that some decision stands for if nobody perturbs it."""
@@ -154,9 +162,9 @@ class SpaceState(State):
         """The decision with the largest worst-case lcb."""
         bound = self._bound(self.beta, -1)
         if not tried:
-            return self._decision(self._solver.maximin(bound, self._starts, self.X).decision)
+            return self._decision(self._solver.maximin(bound, self._starts, self._low).decision)
         decisions = list(dict.fromkeys(self.tried()))
-        return tuple(self._solver.best(np.array(decisions), bound, self.X).decision.tolist())
+        return tuple(self._solver.best(np.array(decisions), bound, self._low).decision.tolist())
 
     def after(self, observations: Sequence[Observation]) -> SpaceState:
         """The state with more observations."""
@@ -253,7 +261,17 @@ class SpaceState(State):
     @cached_property
     def _budget(self) -> int:
         """With very many observations every evaluation is dear: a search costs about as much as learning the model."""
-        return max(2_000, min(BUDGET, int(BUDGET * 300 / max(1, self.t))))
+        return max(1_500, min(BUDGET, int(BUDGET * 150 / max(1, self.t))))
+
+    @cached_property
+    def _low(self) -> Array:
+        """Observed points that may be worst cases: those with the smallest values."""
+        return self.X[np.argsort([r.y for r in self.rounds], kind="stable")[:_KNOWN]]
+
+    def _near(self, decision: Row) -> Array:
+        """Observed points that may be the worst case of a decision: those around it."""
+        away = np.abs(self.X[:, : self.setting.dim] - np.array(decision)).max(axis=1, initial=0.0)
+        return self.X[np.argsort(away, kind="stable")[:_KNOWN]]
 
     @cached_property
     def _solver(self) -> ContinuousMaxMin:

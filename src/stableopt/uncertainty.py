@@ -246,7 +246,7 @@ class Within(Perturbation):
         if self.project is None:
             raise ValueError("expected a projection for a continuous domain: Within(contains, project)")
         nearest = self.project(X, Z) if self.vectorized else [self.project(x, z) for x, z in zip(X, Z, strict=True)]
-        rows = np.asarray(nearest, dtype=float)
+        rows = np.asarray(nearest, dtype=float) if len(Z) else Z
         if rows.shape != Z.shape or not np.all(np.isfinite(rows)):
             raise ValueError(f"expected project(x, z) to return {Z.shape[1]} finite coordinates, got {nearest!r:.200}")
         return rows
