@@ -49,7 +49,10 @@ def one(job: tuple[str, str, int, int, str]) -> None:
 def table(problems: list[str], seeds: int, rounds: int, out: Path) -> str:
     """Mean regret ± standard error at the marks, of the runs that are there."""
     marks = [t for t in MARKS if t <= rounds]
-    lines = ["| problem | choice | runs | " + " | ".join(f"t = {t}" for t in marks) + " |", "|---" * (3 + len(marks)) + "|"]
+    lines = [
+        "| problem | choice | runs | " + " | ".join(f"t = {t}" for t in marks) + " |",
+        "|---" * (3 + len(marks)) + "|",
+    ]
     for problem in problems:
         for label, method in CHOICES.items():
             found = [out / f"{problem}.{method}.{seed}.{rounds}.json" for seed in range(seeds)]

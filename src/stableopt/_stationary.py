@@ -13,7 +13,7 @@ Notation (see `gp` and `kernels`)
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -22,39 +22,36 @@ from stableopt._arrays import Array
 from stableopt._factors import chunks
 from stableopt.kernels import SE, Kernel, Matern, Scaled, Stationary
 
-if TYPE_CHECKING:
-    from stableopt.gp import Posterior
-
 LARGEST = 512  # observations: beyond, the triangular solves of the general way are faster than products with L⁻¹
 
 
 class StationaryBound:
     """mean + c·std and its gradient for one posterior."""
 
-    def __init__(self, posterior: Posterior, kernel: Stationary, variance: float, mean: float) -> None:
+    def __init__(
+        self, kernel: Stationary, variance: float, mean: float, X: Array, factor: Array, whitened: Array
+    ) -> None:
         from scipy.spatial.distance import cdist
 
         self._distances = cdist
         self._order = kernel.nu if isinstance(kernel, Matern) else math.inf
         self._variance, self._mean = variance, mean
-        self._scale = np.broadcast_to(np.asarray(kernel.lengthscale, dtype=float), posterior.X.shape[1:]).copy()
-        self._x = posterior.X / self._scale
-        self._whitened = posterior.whitened
-        inverse, _ = lapack.dtrtri(posterior.factor, lower=1)
+        self._scale = np.broadcast_to(np.asarray(kernel.lengthscale, dtype=float), X.shape[1:]).copy()
+        self._x = X / self._scale
+        self._whitened = whitened
+        inverse, _ = lapack.dtrtri(factor, lower=1)
         self._inverse = np.ascontiguousarray(np.tril(inverse))
         self._alpha = self._whitened @ self._inverse
 
     @classmethod
-    def of(cls, posterior: Posterior) -> StationaryBound | None:
-        """For this posterior, or None where the general way is the right one."""
-        own: Kernel = posterior.gp.kernel
+    def of(cls, own: Kernel, mean: Any, X: Array, factor: Array, whitened: Array) -> StationaryBound | None:
+        """For a posterior with this kernel, mean and factor, or None where the general way is the right one."""
         kernel, variance = (own.kernel, own.variance) if isinstance(own, Scaled) else (own, 1.0)
         known = isinstance(kernel, SE) or (isinstance(kernel, Matern) and kernel.nu in (1.5, 2.5))
-        mean = posterior.gp.mean
-        if not known or not isinstance(mean, float) or not 0 < posterior.t <= LARGEST:
+        if not known or not isinstance(mean, float) or not 0 < len(X) <= LARGEST:
             return None
         assert isinstance(kernel, Stationary)
-        return cls(posterior, kernel, variance, mean)
+        return cls(kernel, variance, mean, X, factor, whitened)
 
     def __call__(self, Z: Array, c: float) -> Array:
         """The bound at the rows of Z, (n,)."""

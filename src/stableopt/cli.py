@@ -16,9 +16,13 @@ import stableopt
 from stableopt import demo as demonstration
 from stableopt._arrays import Array
 from stableopt.problems import PROBLEMS
+from stableopt.reproduce import reproduce
 from stableopt.rules import ALGORITHMS
+from stableopt.verify import verify
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command()(verify)
+app.command()(reproduce)
 console = Console()
 
 # (problem, initial points, rounds, rounds that the table shows)

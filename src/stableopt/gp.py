@@ -264,7 +264,7 @@ class Posterior(ReadOnly):
     @cached_property
     def stationary(self) -> StationaryBound | None:
         """The same bounds written out for a common kernel, if it is one."""
-        return StationaryBound.of(self)
+        return StationaryBound.of(self.gp.kernel, self.gp.mean, self.X, self.factor, self.whitened)
 
     def bound(self, c: float) -> Bound:
         """The function mean + c·std, with its gradient."""

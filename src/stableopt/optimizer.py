@@ -251,11 +251,18 @@ class Optimizer:
             return
         state, last = self._state, observations[-1]
         if isinstance(self.gp, GP):  # a model that is given can be wrong
-            state, observations = state.after(observations[:-1]), [last]
+            state, observations = self._after(state, observations[:-1]), [last]
             if last.y is not None:
                 _warn_of_surprise(state, last.point, last.y)
-        state = state.after(observations)
-        self._state = state.with_betas(*self._betas(state))
+        self._state = self._after(state, observations)
+
+    def _after(self, state: State, observations: list[Observation]) -> State:
+        """The state with more observations, with the β of its round; an intersection needs those of all rounds."""
+        each = self.algorithm.reporting.intersects and isinstance(self.gp, GP)
+        for part in [[o] for o in observations] if each else [observations]:
+            state = state.after(part)
+            state = state.with_betas(*self._betas(state)).intersecting()
+        return state
 
     def report(self) -> Report:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
@@ -351,12 +358,11 @@ class Optimizer:
         known = [self._read(r) for r in rounds]
         if belief is None:
             for observation in known:
-                state = state.after([observation])
-                state = state.with_betas(*self._betas(state))
+                state = self._after(state, [observation])
         elif known:
             learned = state.learned
             state = replace(replace(state, learned=None).after(known), learned=learned).with_belief(belief)
-            state = state.with_betas(*self._betas(state))
+            state = state.with_betas(*self._betas(state)).intersecting()
         self._state = state
 
     def _read(self, r: dict[str, Any]) -> Observation:

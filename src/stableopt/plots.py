@@ -96,7 +96,9 @@ def belief(
     if query is not None:
         shadow = state.setting.solver.members(query.decision_index)
         axes.axvspan(x[shadow].min(), x[shadow].max(), color=GREEN, alpha=0.12, lw=0)
-        axes.axvline(x[query.decision_index], color=GREEN, lw=1.5, label=r"$\tilde{x}_t$ and what it can turn into")
+        axes.axvline(
+            float(x[query.decision_index]), color=GREEN, lw=1.5, label=r"$\tilde{x}_t$ and what it can turn into"
+        )
         at = query.point_index
         axes.plot(x[at], state.lcb[at], "v", color=RED, ms=9, label="sampled point, where lcb is smallest", zorder=5)
     if report is not None:

@@ -73,6 +73,8 @@ class SpaceState(State):
 
     def lower(self, decision: Row) -> Choice:
         """The smallest lcb of a decision, with the β that certifies: a quick search, from where the explorer ended."""
+        if self.posterior is None:
+            return Choice(decision, self._point(self.setting.base(np.array([decision]))[0]), -math.inf, False)
         known = self._known.get((decision, self.beta, -1))
         if known is not None:
             return known
@@ -252,6 +254,13 @@ class SpaceState(State):
         prior = gp.prior_mean(x), gp.kernel.diag(x)
         mean, variance = prior if self.posterior is None else self.posterior(x)
         return float(mean[0]), float(np.sqrt(variance[0] + gp.noise_variance(gp.kernel.diag(x))[0]))
+
+    def spread_at(self, point: Row) -> tuple[float, float]:
+        """Standard deviation of f at a point, now and before any observation."""
+        x, gps = self._inputs(np.array([point])), self.belief.gps
+        before = float(np.mean([gp.kernel.diag(x)[0] for gp in gps]))
+        now = before if self.posterior is None else float(self.posterior(x)[1][0])
+        return math.sqrt(now), math.sqrt(before)
 
     @property
     def information_gain(self) -> float:

@@ -171,6 +171,15 @@ class State(ReadOnly, ABC):
     def predicted(self, point: Index) -> tuple[float, float]:
         """Mean and standard deviation of an observation at a point."""
 
+    @abstractmethod
+    def spread_at(self, point: Index) -> tuple[float, float]:
+        """Standard deviation of f at a point, now and before any observation."""
+
+    def is_known(self, point: Index) -> bool:
+        """Whether f is known there at least as well as one observation tells it, and to 1 % of how much it varies."""
+        now, before = self.spread_at(point)
+        return now <= min(self.belief.gps[0].noise, 0.01 * before)
+
     @property
     @abstractmethod
     def information_gain(self) -> float:
@@ -184,6 +193,10 @@ class State(ReadOnly, ABC):
     def with_betas(self, beta: float, explore: float) -> Self:
         """The same state with other confidence bounds."""
         return self if (beta, explore) == (self.beta, self.explore) else replace(self, beta=beta, explore=explore)
+
+    def intersecting(self) -> Self:
+        """The bounds of this state join the intersection of all bounds so far, if one is tracked."""
+        return self
 
     def tried(self) -> list[Index]:
         """The decisions that rounds were asked for, or else those that the data stand for."""
@@ -328,6 +341,13 @@ class FiniteState(State):
         """The same state that also tracks the intersection of all its successors' bounds, starting with its own."""
         return replace(self, intersected=(self.lcb, self.ucb))
 
+    def intersecting(self) -> FiniteState:
+        """The bounds of this state, whose β is that of its round, join the intersection if one is tracked."""
+        if self.intersected is None:
+            return self
+        highest, lowest = np.maximum(self.intersected[0], self.lcb), np.minimum(self.intersected[1], self.ucb)
+        return replace(self, intersected=(frozen(highest), frozen(lowest)))
+
     def after(self, observations: Sequence[Observation]) -> FiniteState:
         """The state with more observations.
 
@@ -354,11 +374,7 @@ class FiniteState(State):
         return state
 
     def _updated(self, point: int, y: float, noise: float | None) -> FiniteState:
-        state = replace(self, posterior=self.posterior.update(point, y, noise))
-        if self.intersected is None:
-            return state
-        highest, lowest = np.maximum(self.intersected[0], state.lcb), np.minimum(self.intersected[1], state.ucb)
-        return replace(state, intersected=(frozen(highest), frozen(lowest)))
+        return replace(self, posterior=self.posterior.update(point, y, noise))
 
     def _learned_again(self, learned: Learned) -> FiniteState:
         blocks = model_blocks(self.setting, learned)
@@ -373,7 +389,9 @@ class FiniteState(State):
         observed, y, noise = observed_data(self.rounds[: belief.t])
         posterior = belief.track(model_blocks(self.setting, self.learned), observed, y, noise)
         state = replace(self, belief=belief, posterior=posterior)
-        state = state if self.intersected is None else state.with_intersection()
+        if self.intersected is not None:
+            unbounded = np.full(len(self.intersected[0]), np.inf)
+            state = replace(state, intersected=(frozen(-unbounded), frozen(unbounded)))
         for r in self.rounds[belief.t :]:
             state = state._updated(r.point_index, r.y, r.noise)
         return state
@@ -399,6 +417,12 @@ class FiniteState(State):
     def predicted(self, point: int) -> tuple[float, float]:
         """Mean and standard deviation of an observation at a point."""
         return float(self.posterior.mean[point]), self.posterior.predictive_std(point)
+
+    def spread_at(self, point: int) -> tuple[float, float]:
+        """Standard deviation of f at a point, now and before any observation."""
+        at, gps = self.posterior.points[[point]], self.belief.gps
+        before = float(np.mean([gp.kernel.diag(at)[0] for gp in gps]))
+        return float(np.sqrt(self.posterior.variance[point])), float(np.sqrt(before))
 
     @property
     def information_gain(self) -> float:

@@ -42,10 +42,13 @@ class Region(Protocol):
     All coordinates are of the order of 1: a decision's box is [0, 1]^d in its continuous coordinates.
     """
 
-    dim: int
-    """d, coordinates of a decision."""
-    width: int
-    """q, coordinates of a scenario; with 0 a decision has just one point."""
+    @property
+    def dim(self) -> int:
+        """d, coordinates of a decision."""
+
+    @property
+    def width(self) -> int:
+        """q, coordinates of a scenario; with 0 a decision has just one point."""
 
     def decisions(self, count: int, seed: int) -> Array:
         """Space-filling decisions (<= count, d); all of them if there are no more than that."""

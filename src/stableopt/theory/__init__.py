@@ -4,6 +4,7 @@ information gain · Theorem 1 (rounds that suffice) · Theorem 2 (rounds that ar
 that the theorems speak of · simulated runs, which measure how often bounds hold and calibrate smaller ones.
 """
 
+from stableopt.theory.covering import RigorousReport, certify, rigorous_certificate
 from stableopt.theory.information import GainBracket, gain_rate, information_gain, max_information_gain
 from stableopt.theory.sampling import RkhsFunctions, sample_prior, sample_rkhs
 from stableopt.theory.simulation import (
@@ -34,11 +35,13 @@ __all__ = [
     "Chain",
     "GainBracket",
     "HardInstances",
+    "RigorousReport",
     "RkhsFunctions",
     "Rule",
     "Runs",
     "c1",
     "calibrate",
+    "certify",
     "check_chain",
     "consistent",
     "gain_rate",
@@ -51,6 +54,7 @@ __all__ = [
     "paper_width",
     "plot_instances",
     "regret_bound",
+    "rigorous_certificate",
     "rounds_needed",
     "sample_prior",
     "sample_rkhs",
