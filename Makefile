@@ -5,7 +5,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test bench format clean
+.PHONY: help demo test bench rivals defaults format clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -23,13 +23,20 @@ test: .venv/.stamp-dev ## lint, check the types and run every test
 bench: .venv/.stamp-bench ## run the benchmarks
 	$(BIN)/python -m benchmarks
 
+rivals: .venv-rivals/.stamp ## compare with BoTorch, in an environment of its own (hours)
+	.venv-rivals/bin/python -m benchmarks.rivals speed
+	.venv-rivals/bin/python -m benchmarks.rivals regret --out rivals-output
+
+defaults: .venv/.stamp-bench ## measure the choices behind the defaults (an hour)
+	$(BIN)/python -m benchmarks.defaults
+
 format: .venv/.stamp-dev ## format the code and apply the safe fixes
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
 clean: ## remove what the other targets wrote (.venv stays)
-	rm -rf build dist demo-output .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf build dist demo-output rivals-output defaults-output .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # .venv/.stamp-EXTRA: that extra is installed, for this version of pyproject.toml.
 .venv/.stamp-%: pyproject.toml | .venv/bin/python
@@ -40,3 +47,8 @@ clean: ## remove what the other targets wrote (.venv stays)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "stableopt needs Python 3.11 or newer, but '$(PYTHON)' is not. Name another one: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv .venv || { rm -rf .venv; exit 1; }
+
+.venv-rivals/.stamp: benchmarks/rivals/requirements.txt pyproject.toml
+	$(PYTHON) -m venv .venv-rivals
+	.venv-rivals/bin/python -m pip install --quiet -r benchmarks/rivals/requirements.txt -e .
+	@touch $@

@@ -12,9 +12,8 @@ from benchmarks.rivals.problems import Array, Problem
 from stableopt import Ball, Optimizer, Rectangle, Space, calls
 from stableopt.fit import LogNormal
 from stableopt.learning import Learned
-from stableopt.rules import Algorithm, BestOfAll, BestSoFar, OptimisticPessimistic, Restless
+from stableopt.rules import Algorithm, BestOfAll, BestSoFar
 
-SAMPLING = {"paper": OptimisticPessimistic(), "restless": Restless()}
 REPORTING = {"all": BestOfAll(), "tried": BestSoFar()}
 
 
@@ -25,7 +24,6 @@ class Ours:
         """``name`` is what stands on the command line: "ours", or "ours-something" for a variation."""
         changes = dict(part.split("=") for part in name.split("-")[1:])
         reporting = REPORTING[changes.pop("report")] if "report" in changes else calls.DEFAULT.reporting
-        sampling = SAMPLING[changes.pop("sample")] if "sample" in changes else calls.DEFAULT.sampling
         explore = float(changes.pop("explore", calls.EXPLORE))
         beta = float(changes.pop("beta", 4.0))
         if "length" in changes:  # median of the prior of lengthscales over √dimension, and its spread, as 0.25:0.5
@@ -36,7 +34,7 @@ class Ours:
             Space(list(zip(problem.lower.tolist(), problem.upper.tolist(), strict=True))),
             uncertainty,
             Learned(**changes),
-            algorithm=Algorithm("StableOpt", sampling, reporting),
+            algorithm=Algorithm("StableOpt", calls.DEFAULT.sampling, reporting),
             beta=beta,
             explore=explore,
             initial=1,

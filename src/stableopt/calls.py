@@ -21,14 +21,14 @@ from stableopt.gp import GP
 from stableopt.learning import Learned
 from stableopt.optimizer import Optimizer
 from stableopt.results import Assessment, Result
-from stableopt.rules import Algorithm, BestOfAll, Restless
+from stableopt.rules import Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.schedules import Schedule
 from stableopt.spaces import Space
 from stableopt.tables import points_and_values
 from stableopt.uncertainty import Parameters, Rectangle, Relative, UncertaintySet
 from stableopt.variables import Range
 
-DEFAULT = Algorithm("StableOpt", Restless(), BestOfAll())
+DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
 EXPLORE = 1.0
 MOST_FAILURES = 5
 

@@ -51,24 +51,6 @@ class OptimisticPessimistic(SamplingRule):
 
 
 @dataclass(frozen=True, eq=False)
-class Restless(SamplingRule):
-    """StableOpt that explores with a β four times as large, and again, where it would measure what it knows already.
-
-    A small β finds good decisions soon, but with a model that is wrong somewhere it may measure one point for ever.
-    """
-
-    def sample(self, state: State, seed: int) -> Sample:
-        """x̃_t and x̃_t + δ_t, with the smallest of three β from which something can be learned."""
-        sample = OptimisticPessimistic().sample(state, seed)
-        for factor in (4.0, 16.0):
-            if not state.is_known(sample.point):
-                break
-            bolder = state.with_betas(state.beta, factor * state.explore)
-            sample = OptimisticPessimistic().sample(bolder, seed)
-        return sample
-
-
-@dataclass(frozen=True, eq=False)
 class OptimisticItself(SamplingRule):
     """MaxiMin-GP-UCB: the decision with the best worst-case ucb, measured where it is if nobody perturbs it.
 

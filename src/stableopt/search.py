@@ -255,13 +255,6 @@ class SpaceState(State):
         mean, variance = prior if self.posterior is None else self.posterior(x)
         return float(mean[0]), float(np.sqrt(variance[0] + gp.noise_variance(gp.kernel.diag(x))[0]))
 
-    def spread_at(self, point: Row) -> tuple[float, float]:
-        """Standard deviation of f at a point, now and before any observation."""
-        x, gps = self._inputs(np.array([point])), self.belief.gps
-        before = float(np.mean([gp.kernel.diag(x)[0] for gp in gps]))
-        now = before if self.posterior is None else float(self.posterior(x)[1][0])
-        return math.sqrt(now), math.sqrt(before)
-
     @property
     def information_gain(self) -> float:
         """½ log det(I + σ⁻²K) of the observations so far."""

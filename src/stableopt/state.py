@@ -171,15 +171,6 @@ class State(ReadOnly, ABC):
     def predicted(self, point: Index) -> tuple[float, float]:
         """Mean and standard deviation of an observation at a point."""
 
-    @abstractmethod
-    def spread_at(self, point: Index) -> tuple[float, float]:
-        """Standard deviation of f at a point, now and before any observation."""
-
-    def is_known(self, point: Index) -> bool:
-        """Whether f is known there at least as well as one observation tells it, and to 1 % of how much it varies."""
-        now, before = self.spread_at(point)
-        return now <= min(self.belief.gps[0].noise, 0.01 * before)
-
     @property
     @abstractmethod
     def information_gain(self) -> float:
@@ -417,12 +408,6 @@ class FiniteState(State):
     def predicted(self, point: int) -> tuple[float, float]:
         """Mean and standard deviation of an observation at a point."""
         return float(self.posterior.mean[point]), self.posterior.predictive_std(point)
-
-    def spread_at(self, point: int) -> tuple[float, float]:
-        """Standard deviation of f at a point, now and before any observation."""
-        at, gps = self.posterior.points[[point]], self.belief.gps
-        before = float(np.mean([gp.kernel.diag(at)[0] for gp in gps]))
-        return float(np.sqrt(self.posterior.variance[point])), float(np.sqrt(before))
 
     @property
     def information_gain(self) -> float:

@@ -131,8 +131,10 @@ class ContinuousMaxMin:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed = region, budget, seed
         self._spread = region.scenarios(self._effort(1).scan, seed)
-        # No gradient tells discrete alternatives apart: these are tried for all decisions.
-        self._first = np.concatenate([self._spread[:1], region.other_scenarios(self._spread[0])[:6]])
+        # All decisions are screened with these. In few dimensions some more scenarios tell much, and no gradient tells
+        # discrete alternatives apart.
+        screen = self._spread[: {1: 17, 2: 13, 3: 7}.get(region.width, 1)]
+        self._first = np.concatenate([screen, region.other_scenarios(self._spread[0])[:6]])
         self._filling = region.decisions(max(8, int(0.07 * budget / len(self._first) ** 0.5)), seed)
 
     def maximin(self, F: Smooth, starts: Array | None = None, known: Array | None = None) -> Found:
@@ -144,7 +146,21 @@ class ContinuousMaxMin:
         pool = Pool(oracle, known)
         front = self._scan(oracle, pool, starts)
         self._ascend(oracle, pool, front)
-        return self._polish(oracle, pool, front)
+        found = self._polish(oracle, pool, front)
+        return found if starts is None or not len(starts) else self._not_below(oracle, pool, found, starts)
+
+    def _not_below(self, oracle: Oracle, pool: Pool, found: Found, starts: Array) -> Found:
+        """The decision found, unless one of the starts is better after all: then from there."""
+        above = self._inner(oracle, pool, starts, _SCREEN).V[:, 0]
+        X = starts[highest(above, 2)]
+        if above.max() <= found.value:
+            return found
+        V, S, T = self._inner(oracle, pool, X, _SOUND)
+        i = int(np.argmax(V[:, 0]))
+        if V[i, 0] <= found.value:
+            return found
+        T = oracle.anchored(X, S, T)
+        return self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], None)
 
     def minima(self, X: Array, F: Smooth, known: Array | None = None) -> tuple[Array, Array]:
         """Worst cases of several decisions at once: values (n,) and scenarios (n, q)."""
