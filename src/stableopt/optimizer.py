@@ -272,7 +272,7 @@ class Optimizer:
         """The report of an earlier state, or of one with another uncertainty set."""
         if not state.rounds:
             raise ValueError("nothing to report yet: tell at least one value first")
-        decision = self.algorithm.reporting.choose(state)
+        decision = self._without_failures(state, self.algorithm.reporting.choose(state))
         worst, upper, optimum = state.certificate(decision)
         crossing = getattr(state, "intersected", None)
         contradictory = crossing is not None and bool(np.any(crossing[0] > crossing[1]))
@@ -288,6 +288,16 @@ class Optimizer:
             decision,
             worst.point,
         )
+
+    @staticmethod
+    def _without_failures(state: State, decision: Index) -> Index:
+        """The decision; or, if it may turn into something that failed, the safest of those tried that may not."""
+        failed = [r.point_index for r in state.failures]
+        if not failed or state.avoids(decision, failed):
+            return decision
+        tried = dict.fromkeys([*state.tried(), *(r.decision_index for r in state.rounds)])
+        good = [d for d in tried if state.avoids(d, failed)]
+        return good[int(np.argmax(state.bounds_of(good)[0]))] if good else decision
 
     def rescaled(self, state: Any, factor: float) -> Any:
         """A state of this run as if the adversary could do ``factor`` times as much."""

@@ -115,6 +115,14 @@ class SpaceState(State):
         lower, upper = (self._solver.minima(X, self._bound(self.beta, sign), self._low)[0] for sign in (-1, +1))
         return lower, upper
 
+    def avoids(self, decision: Row, points: Sequence[Row]) -> bool:
+        """Whether the decision can turn into none of these points, and none is nearer to it than what is known."""
+        Z, d = np.array(points), self.setting.dim
+        X = np.repeat([decision], len(Z), axis=0)
+        reached = self.setting.points(X, self.setting.scenario_of(X, Z))
+        away, known = (np.abs(P[:, :d] - np.array(decision)).max(axis=1) for P in (Z, self.X))
+        return bool(np.abs(reached - Z).max(axis=1).min() > 1e-9 and known.min() <= away.min())
+
     def unperturbed(self, decision: Row) -> Row:
         """The point that the decision stands for if nobody perturbs it; with parameters, the one with smallest ucb."""
         parameters = self._parameters

@@ -117,6 +117,10 @@ class State(ReadOnly, ABC):
         """The smallest lcb and the smallest ucb of several decisions, with the β that certifies (n,) each."""
 
     @abstractmethod
+    def avoids(self, decision: Index, points: Sequence[Index]) -> bool:
+        """Whether the adversary can turn the decision into none of these points."""
+
+    @abstractmethod
     def unperturbed(self, decision: Index) -> Index:
         """The point that the decision stands for if nobody perturbs it; of several, the one with the smallest ucb."""
 
@@ -291,6 +295,10 @@ class FiniteState(State):
         """The smallest lcb and the smallest ucb of several decisions, with the β that certifies."""
         at, solver = np.array(decisions, dtype=np.intp), self.setting.solver
         return solver.minima_at(at, self.lcb), solver.minima_at(at, self.ucb)
+
+    def avoids(self, decision: int, points: Sequence[int]) -> bool:
+        """Whether the adversary can turn the decision into none of these points."""
+        return not np.isin(points, self.setting.solver.members(decision)).any()
 
     def unperturbed(self, decision: int) -> int:
         """The point that the decision stands for if nobody perturbs it; of several, the one with the smallest ucb."""

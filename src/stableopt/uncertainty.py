@@ -152,7 +152,7 @@ class Relative(Perturbation):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fractions", _lengths(self.fractions, "fractions", least=0.0, strict=False))
-        if np.max(self.fractions) >= 1:
+        if not np.size(self.fractions) or np.max(self.fractions) >= 1:
             raise ValueError(f"expected fractions below 1 (±2 % is 0.02), got {self.fractions}")
         object.__setattr__(self, "columns", _columns(self.columns))
 
@@ -568,7 +568,7 @@ def _eps(eps: float) -> float:
 def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | tuple[float, ...]:
     array = numbers(values, what)
     wrong = ~np.isfinite(array) | (array <= least if strict else array < least)
-    if array.ndim > 1 or not array.size or np.any(wrong):
+    if array.ndim > 1 or np.any(wrong):
         raise ValueError(f"expected {what} as finite numbers {'>' if strict else '>='} {least}, got {values}")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 

@@ -145,14 +145,19 @@ class ContinuousMaxMin:
         oracle = Oracle(self.region, F, self.budget)
         pool = Pool(oracle, known)
         front = self._scan(oracle, pool, starts)
+        first = front.X[:6].copy()
+        oracle.used = min(oracle.used, self.budget // 4)  # values in large batches cost little
         self._ascend(oracle, pool, front)
         found = self._polish(oracle, pool, front)
-        return found if starts is None or not len(starts) else self._not_below(oracle, pool, found, starts)
+        return self._not_below(oracle, pool, found, first if starts is None else np.vstack([first, starts]))
 
-    def _not_below(self, oracle: Oracle, pool: Pool, found: Found, starts: Array) -> Found:
-        """The decision found, unless one of the starts is better after all: then from there."""
-        above = self._inner(oracle, pool, starts, _SCREEN).V[:, 0]
-        X = starts[highest(above, 2)]
+    def _not_below(self, oracle: Oracle, pool: Pool, found: Found, X: Array) -> Found:
+        """The decision found, unless one of the first ones is better after all: then from there.
+
+        On the way up a decision is judged by few active scenarios, so that an overrated one may outlive a good one.
+        """
+        above = self._inner(oracle, pool, X, _SCREEN).V[:, 0]
+        X = X[highest(above, 4)]
         if above.max() <= found.value:
             return found
         V, S, T = self._inner(oracle, pool, X, _SOUND)
@@ -160,6 +165,7 @@ class ContinuousMaxMin:
         if V[i, 0] <= found.value:
             return found
         T = oracle.anchored(X, S, T)
+        oracle.used = min(oracle.used, int(0.8 * self.budget))
         return self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], None)
 
     def minima(self, X: Array, F: Smooth, known: Array | None = None) -> tuple[Array, Array]:
@@ -258,7 +264,8 @@ class ContinuousMaxMin:
         q, share = self.region.width, 0.2 * self.budget
         X = self._filling if starts is None else np.concatenate([self._filling, starts])
         S, V = self._against(oracle, X, self._first)
-        around = self._jittered(oracle, X[spread_out(X, V.min(axis=1), 24)], int(0.1 * share))
+        count = int(0.1 * share / (len(self._first) ** 0.5 if q > 1 else 1))
+        around = self._jittered(oracle, X[spread_out(X, V.min(axis=1), 24)], count)
         more, values = self._against(oracle, around, self._first)
         X, S, V = np.concatenate([X, around]), np.concatenate([S, more]), np.concatenate([V, values])
         if q:

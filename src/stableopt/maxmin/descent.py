@@ -30,7 +30,6 @@ FAR = 1e6  # coordinates are of the order of 1: what is this far away is project
 _ROWS = 2048  # points evaluated together, which bounds the memory of a function with many observations
 _ROUNDING = 1e-12
 _INSIDE = 1e-10
-CALL = 15  # points that could be evaluated in the time that a call of F takes anyway
 _REACH = 0.3  # how far the adversary looks where F changes by its whole spread over a unit length
 _STEP = 1e-6
 _OFF = 1e-4
@@ -139,7 +138,7 @@ class Oracle:
         return self.region.project(X, (1 - _INSIDE) * S)
 
     def _saw(self, v: Array, cost: int) -> None:
-        self.used += cost * len(v) + CALL
+        self.used += cost * len(v)
         if len(v):
             self._low, self._high = min(self._low, float(v.min())), max(self._high, float(v.max()))
 
