@@ -23,7 +23,7 @@ from stableopt.uncertainty import Combined, Estimate, Parameters, Rectangle
 
 Row = tuple[float, ...]
 
-BUDGET = 20_000  # evaluations of a bound in one search for a decision
+BUDGET = 12_000  # evaluations of a bound in one search for a decision
 _KNOWN = 100  # observed points that a search tries as worst cases
 _STARTS = 32  # past decisions that a search starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
