@@ -232,10 +232,11 @@ def _in_units(gp: GP, centre: float, unit: float) -> GP:
 
 
 def _standard(y: Array, noise: float | None) -> tuple[float, float, bool]:
-    """Centre and unit of the outputs, their mean and standard deviation, and whether they vary by more than rounding.
+    """Centre and unit of the outputs, and whether they vary by more than rounding.
 
-    If they do not, f may still do: then the unit is their size, or 1 if they are all 0, or the noise if that is known
-    to be larger.
+    The centre is their mean, the unit the largest standard deviation that the first values (ten or more) ever had: a
+    run that ends around one decision must not forget how much f varies elsewhere. If they do not vary, f may still do:
+    then the unit is their size, or 1 if they are all 0, or the noise if that is known to be larger.
     """
     size = float(np.abs(y).max())
     if size > _LARGEST:
@@ -244,7 +245,11 @@ def _standard(y: Array, noise: float | None) -> tuple[float, float, bool]:
         return 0.0, max(1.0, noise or 0.0), False
     relative = y / size
     centre = float(relative.mean())
+    counts = np.arange(1, len(y) + 1)
+    means = np.cumsum(relative) / counts
+    spreads = np.sqrt(np.maximum(np.cumsum(relative**2) / counts - means**2, 0.0))
     spread = math.sqrt(float(np.mean((relative - centre) ** 2)))
+    spread = max(spread, float(spreads[9:].max(initial=0.0))) if spread > 1e-6 else spread
     if spread * size > 1 / _LARGEST and spread > 8 * sys.float_info.epsilon:
         return centre * size, spread * size, True
     return centre * size, max(size, noise or 0.0), False
