@@ -18,7 +18,7 @@ from stableopt._arrays import Array
 from stableopt.problems import PROBLEMS
 from stableopt.reproduce import reproduce
 from stableopt.rules import ALGORITHMS
-from stableopt.verify import verify
+from stableopt.verify import make_folder, verify
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(verify)
@@ -43,7 +43,7 @@ def demo(
     runs: Annotated[int, typer.Option(min=1, help="Runs of every algorithm on each problem.")] = 10,
 ) -> None:
     """Compare the paper's five algorithms on its running example and its polynomial; draw the figures."""
-    _make_folder(out)
+    make_folder(out)
     started = time.perf_counter()
     names = list(ALGORITHMS)
     curves: dict[str, dict[str, Array]] = {}
@@ -102,13 +102,3 @@ def _cell(regrets: Array, best: float) -> str:
 def _progress() -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, transient=True)
-
-
-def _make_folder(out: Path) -> None:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        (out / ".writable").touch()
-        (out / ".writable").unlink()
-    except OSError as error:
-        console.print(f"expected a folder that can be written, got {out} ({error.strerror}): choose another with --out")
-        raise typer.Exit(2) from None

@@ -6,20 +6,20 @@ Rows of coordinates stand for decisions and points here; a tuple of numbers is t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from stableopt._arrays import Array, frozen
-from stableopt.gp import Posterior
+from stableopt.gp import Bound, Posterior
 from stableopt.learning import Belief, Mixture
 from stableopt.maxmin.continuous import ContinuousMaxMin, Found
 from stableopt.maxmin.region import SpaceRegion
 from stableopt.spaces import low_discrepancy
 from stableopt.state import Choice, Observation, State, counted, observed_data
-from stableopt.uncertainty import Combined, Estimate, Parameters, Rectangle
+from stableopt.uncertainty import Estimate, Parameters, Rectangle
 
 Row = tuple[float, ...]
 
@@ -35,17 +35,17 @@ _SAME = 1e-6  # so close in every coordinate, two points are the same to workers
 class _OnPoints:
     """A confidence bound as a function of coordinates, for a model that may see other units."""
 
-    bound: object
+    bound: Bound
     scale: Array | None
-    natural: object
+    natural: Callable[[Array], Array]
 
     def __call__(self, Z: Array) -> Array:
-        return self.bound(Z if self.scale is None else self.natural(Z))  # type: ignore[operator,no-any-return]
+        return self.bound(Z if self.scale is None else self.natural(Z))
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         if self.scale is None:
-            return self.bound.with_gradient(Z)  # type: ignore[attr-defined,no-any-return]
-        values, gradient = self.bound.with_gradient(self.natural(Z))  # type: ignore[attr-defined,operator]
+            return self.bound.with_gradient(Z)
+        values, gradient = self.bound.with_gradient(self.natural(Z))
         return values, gradient * self.scale
 
 
@@ -321,7 +321,4 @@ class SpaceState(State):
 
     @property
     def _parameters(self) -> Parameters | Estimate | None:
-        uncertainty = self.setting.uncertainty
-        if isinstance(uncertainty, Combined):
-            return uncertainty.parameters
-        return uncertainty if isinstance(uncertainty, Parameters | Estimate) else None
+        return self.setting.uncertainty.parameters

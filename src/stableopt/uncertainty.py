@@ -37,6 +37,16 @@ def boundary(reach: Array, magnitude: Array) -> float:
 class UncertaintySet(Value):
     """Any of the sets below."""
 
+    @property
+    def perturbations(self) -> list[Perturbation]:
+        """The parts that move x."""
+        return []
+
+    @property
+    def parameters(self) -> Parameters | Estimate | None:
+        """The part that chooses θ, if there is one."""
+        return None
+
     def scaled(self, factor: float) -> UncertaintySet:
         """The same set with every perturbation ``factor`` times as large; what has no size stays as it is."""
         return self
@@ -49,6 +59,11 @@ class Perturbation(UncertaintySet, ABC):
     """Moves x to another point x' of D; with ``columns``, only those coordinates (by number or name) may change."""
 
     columns: Sequence[int | str] | None
+
+    @property
+    def perturbations(self) -> list[Perturbation]:
+        """Itself."""
+        return [self]
 
     @abstractmethod
     def reaches(self, A: Array, B: Array) -> Mask:
@@ -344,6 +359,11 @@ class Parameters(UncertaintySet):
 
     theta: ArrayLike | Space
 
+    @property
+    def parameters(self) -> Parameters:
+        """Itself."""
+        return self
+
     def __post_init__(self) -> None:
         if not isinstance(self.theta, Space):
             object.__setattr__(self, "theta", matrix(self.theta, "parameters"))
@@ -380,6 +400,11 @@ class Estimate(UncertaintySet):
     theta: ArrayLike | Space
     estimate: Any
     within: Perturbation
+
+    @property
+    def parameters(self) -> Estimate:
+        """Itself."""
+        return self
 
     def __post_init__(self) -> None:
         if not isinstance(self.within, Perturbation):
@@ -510,8 +535,8 @@ class Combined(UncertaintySet):
 
 def continuous(uncertainty: UncertaintySet) -> bool:
     """Whether the adversary has more than finitely many choices even on a finite domain."""
-    parameters = uncertainty.parameters if isinstance(uncertainty, Combined) else uncertainty
-    return isinstance(parameters, Parameters | Estimate) and isinstance(parameters.theta, Space)
+    _parts(uncertainty)  # refuses what is no uncertainty set
+    return uncertainty.parameters is not None and isinstance(uncertainty.parameters.theta, Space)
 
 
 def _parts(uncertainty: UncertaintySet) -> tuple[UncertaintySet, ...]:

@@ -159,7 +159,7 @@ def verify(
 ) -> None:
     """Measure whether bounds and certificates hold as often as they promise, and how loose they are."""
     if out is not None:
-        _make_folder(out)
+        make_folder(out)
     started = time.perf_counter()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
@@ -227,7 +227,8 @@ def _tradeoff(found: Evidence) -> Table:
     return table
 
 
-def _make_folder(out: Path) -> None:
+def make_folder(out: Path) -> None:
+    """A folder for what a command writes; if it cannot be written, the command ends here."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / ".writable").touch()

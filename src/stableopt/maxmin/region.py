@@ -26,7 +26,6 @@ from stableopt.domains import Domain, Points
 from stableopt.maxmin.movers import ChoiceMover, EllipsoidMover, Mover, NormMover, OwnMover, choice_or_range
 from stableopt.spaces import Point, Space, space_of
 from stableopt.uncertainty import (
-    Combined,
     Ellipsoid,
     Estimate,
     Mask,
@@ -241,21 +240,15 @@ class SpaceRegion(ReadOnly):
         """The decision that a point on its own stands for."""
         return self.space.encode(self.space.decode(self.clip(point[None, : self.dim])[0]))
 
-    @cached_property
+    @property
     def _parameters(self) -> Parameters | Estimate | None:
-        if isinstance(self.uncertainty, Combined):
-            return self.uncertainty.parameters
-        return self.uncertainty if isinstance(self.uncertainty, Parameters | Estimate) else None
+        return self.uncertainty.parameters
 
     @cached_property
     def _perturbations(self) -> list[Perturbation]:
-        if isinstance(self.uncertainty, Combined):
-            return self.uncertainty.perturbations
-        if isinstance(self.uncertainty, Perturbation):
-            return [self.uncertainty]
-        if self._parameters is None:
+        if not self.uncertainty.perturbations and self._parameters is None:
             raise TypeError(f"expected a perturbation or parameters on a space, got {self.uncertainty!r}")
-        return []
+        return self.uncertainty.perturbations
 
 
 def _movers(perturbation: Perturbation, space: Space) -> list[Mover]:

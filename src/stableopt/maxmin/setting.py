@@ -31,7 +31,6 @@ from stableopt.maxmin.finite import (
     padded_shape,
 )
 from stableopt.uncertainty import (
-    Combined,
     Estimate,
     Groups,
     Hamming,
@@ -144,17 +143,13 @@ class Setting(ReadOnly):
     def _nominal(self) -> Indices:
         return np.zeros(1, dtype=np.intp) if self._parameters is None else self._parameters.nominal
 
-    @cached_property
+    @property
     def _parameters(self) -> Parameters | Estimate | None:
-        if isinstance(self.uncertainty, Combined):
-            return self.uncertainty.parameters
-        return self.uncertainty if isinstance(self.uncertainty, Parameters | Estimate) else None
+        return self.uncertainty.parameters
 
     @cached_property
     def _perturbations(self) -> list[Perturbation]:
-        if isinstance(self.uncertainty, Combined):
-            return self.uncertainty.perturbations
-        return [self.uncertainty] if isinstance(self.uncertainty, Perturbation) else []
+        return self.uncertainty.perturbations
 
     @cached_property
     def _groups(self) -> Groups | None:
