@@ -420,6 +420,7 @@ def test_rules_that_need_a_list_of_points_are_refused_in_a_space():
 
 def test_nothing_can_be_reported_before_anything_is_known():
     optimizer = start("a line")
+    refused(lambda: optimizer.decision, ValueError, "nothing to report yet")
     refused(optimizer.report, ValueError, "nothing to report yet")
     optimizer.tell(optimizer.ask(), None)
     refused(optimizer.report, ValueError, "nothing to report yet")

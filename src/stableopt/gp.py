@@ -40,7 +40,7 @@ from stableopt._factors import (
     whiten_columns,
     whitened,
 )
-from stableopt._stationary import StationaryBound
+from stableopt._stationary import Part, StationaryBound
 from stableopt._value import Value
 from stableopt.kernels import Kernel, Linear
 
@@ -167,6 +167,10 @@ class Moments(Protocol):
     def t(self) -> int:
         """Number of observations."""
 
+    @property
+    def stationary(self) -> StationaryBound | None:
+        """The bounds written out for a common kernel, if it is one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Bound:
@@ -177,7 +181,7 @@ class Bound:
 
     def __call__(self, Z: ArrayLike) -> Array:
         """The bound at the rows of Z, (n,)."""
-        if isinstance(self.moments, Posterior) and self.moments.stationary is not None:
+        if self.moments.stationary is not None:
             return self.moments.stationary(np.atleast_2d(np.asarray(Z, dtype=float)), self.c)
         mean, variance = self.moments(Z)
         return mean + self.c * np.sqrt(variance)
@@ -188,7 +192,7 @@ class Bound:
         Where nothing is uncertain (the variance is 0 but for rounding), that of the mean.
         """
         points = np.atleast_2d(np.asarray(Z, dtype=float))
-        if isinstance(self.moments, Posterior) and self.moments.stationary is not None:
+        if self.moments.stationary is not None:
             return self.moments.stationary.with_gradient(points, self.c)
         values, gradient = np.empty(len(points)), np.empty(points.shape)
         for part in chunks(len(points), self.moments.t):
@@ -264,7 +268,12 @@ class Posterior(ReadOnly):
     @cached_property
     def stationary(self) -> StationaryBound | None:
         """The same bounds written out for a common kernel, if it is one."""
-        return StationaryBound.of(self.gp.kernel, self.gp.mean, self.X, self.factor, self.whitened)
+        return StationaryBound.of([self.part])
+
+    @property
+    def part(self) -> Part:
+        """What bounds need of it."""
+        return Part(self.gp.kernel, self.gp.mean, self.X, self.factor, self.whitened)
 
     def bound(self, c: float) -> Bound:
         """The function mean + c·std, with its gradient."""

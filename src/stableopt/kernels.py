@@ -101,17 +101,22 @@ class Kernel(Value, ABC):
 
     def with_params(self, vector: Array) -> Self:
         """The same kind of kernel with these hyperparameters."""
-        vector, names = np.asarray(vector, dtype=float), self.param_names
-        if vector.shape != (len(names),):
+        vector = np.asarray(vector, dtype=float)
+        if vector.shape != (self._count,):
             raise ValueError(
-                f"expected {len(names)} hyperparameters {names}, got an array of shape {vector.shape}: "
+                f"expected {self._count} hyperparameters {self.param_names}, got an array of shape {vector.shape}: "
                 "pass one number per name, as in `params`"
             )
         changes, end = {}, 0
         for name, value in self._free():
-            start, end = end, end + len(_paths(name, value))
+            start, end = end, end + _count(value)
             changes[name] = _constrained(name, value, vector[start:end])
         return replace(self, **changes)  # type: ignore[type-var]
+
+    @cached_property
+    def _count(self) -> int:
+        """How many hyperparameters there are."""
+        return sum(_count(value) for _, value in self._free())
 
     def factor(self, blocks: Sequence[Sequence[int]]) -> Factors | None:
         """One kernel per block of columns whose product is this kernel, or None if it is no such product.
@@ -147,7 +152,7 @@ class Kernel(Value, ABC):
                 yield field.name, value
 
     def _zeros(self, X: Array, wrt: Wrt) -> Array:
-        return np.zeros(X.shape if wrt == "inputs" else len(self.param_names))
+        return np.zeros(X.shape if wrt == "inputs" else self._count)
 
 
 class Stationary(Kernel):
@@ -598,6 +603,12 @@ def _paths(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, Sequence):
         return tuple(f"{_PREFIX[name]}{name}[{j}]" for j in range(len(value)))
     return (_PREFIX[name] + name,)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, Kernel):
+        return value._count
+    return len(value) if isinstance(value, Sequence) else 1
 
 
 def _unconstrained(name: str, value: Any) -> Array:

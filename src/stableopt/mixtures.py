@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt._arrays import Array, ReadOnly, frozen
+from stableopt._stationary import StationaryBound
 from stableopt.gp import Bound, Posterior, TrackedPosterior
 
 Part = TypeVar("Part", Posterior, TrackedPosterior)
@@ -78,6 +79,11 @@ class Mixture(ReadOnly):
     def bound(self, c: float) -> Bound:
         """The function mean + c·std of the mixture's own moments, with its gradient."""
         return Bound(self, float(c))
+
+    @cached_property
+    def stationary(self) -> StationaryBound | None:
+        """The same bounds written out for a common kernel, if it is one."""
+        return StationaryBound.of([posterior.part for posterior in self.posteriors])
 
     def update(self, x: ArrayLike, y: float, noise: float | None = None) -> Mixture:
         """The mixture with one more observation."""

@@ -268,11 +268,14 @@ class Optimizer:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
         return self.report_of(self._state)
 
+    @property
+    def decision(self) -> Any:
+        """The decision that `report` has, without the bounds: on a box, these take longer to find than a suggestion."""
+        return self._setting.decision(self._chosen(self._state))
+
     def report_of(self, state: Any) -> Report:
         """The report of an earlier state, or of one with another uncertainty set."""
-        if not state.rounds:
-            raise ValueError("nothing to report yet: tell at least one value first")
-        decision = self._without_failures(state, self.algorithm.reporting.choose(state))
+        decision = self._chosen(state)
         worst, upper, optimum = state.certificate(decision)
         crossing = getattr(state, "intersected", None)
         contradictory = crossing is not None and bool(np.any(crossing[0] > crossing[1]))
@@ -289,9 +292,11 @@ class Optimizer:
             worst.point,
         )
 
-    @staticmethod
-    def _without_failures(state: State, decision: Index) -> Index:
-        """The decision; or, if it may turn into something that failed, the safest of those tried that may not."""
+    def _chosen(self, state: State) -> Index:
+        """What the rule chooses; or, if it may turn into something that failed, the safest of those that may not."""
+        if not state.rounds:
+            raise ValueError("nothing to report yet: tell at least one value first")
+        decision = self.algorithm.reporting.choose(state)
         failed = [r.point_index for r in state.failures]
         if not failed or state.avoids(decision, failed):
             return decision

@@ -101,7 +101,7 @@ class Robot(Experiment):
             for _ in range(plan.rounds):
                 query = optimizer.ask()
                 optimizer.tell(query, value(query.point))
-                reports.append(np.asarray(optimizer.report().decision, dtype=float))
+                reports.append(np.asarray(optimizer.decision, dtype=float))
             curve = np.array([robust(report, theta) for report in reports])
             found[name] = {"curve": curve, "reported": reports[-1], "targets": theta}
         return found

@@ -18,11 +18,24 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from stableopt._arrays import Array, Indices
-from stableopt.maxmin.descent import FAR, Descent, Oracle, ascent, climb, highest, lowest, paired, size, spread_out
+from stableopt.maxmin.descent import (
+    FAR,
+    Descent,
+    Oracle,
+    ascent,
+    climb,
+    highest,
+    lowest,
+    paired,
+    size,
+    spread_out,
+)
 from stableopt.maxmin.front import Front, Pool
 
 _POLLED = 1e-5  # of the spread of F: what a jump must gain
 _CLOSE = 2e-6  # of the spread of F: the two sides of the search have met
+_STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
+_SAME = 0.01  # what begins this close to where another decision ended is on the same hill
 _LEAPS = np.geomspace(0.001, 0.5, 8)
 
 
@@ -103,12 +116,13 @@ class _Effort(NamedTuple):
     steps: int  # of the last quarter
     tolerance: float  # of the spread
     polls: int  # rounds of jumps
+    apart: bool = False  # whether of scenarios that meet on their way down only one goes on
 
 
 _SCREEN = _Effort(scan=4, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
 _QUICK = _Effort(scan=12, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
 _SOUND = _Effort(scan=16, known=6, starts=12, steps=12, tolerance=1e-7, polls=0)
-_FULL = _Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-7, polls=8)
+_FULL = _Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-7, polls=8, apart=True)
 
 
 class _Minima(NamedTuple):
@@ -200,15 +214,10 @@ class ContinuousMaxMin:
     def _effort(self, n: int) -> _Effort:
         """The full effort for a few decisions, less where they or a small budget ask for it."""
         share = min(64.0, self.budget / (2500.0 * n)) ** 0.5
-        scan, known, starts, steps, tolerance, polls = _FULL
-        return _Effort(
-            max(_QUICK.scan, int(share * scan)),
-            max(_QUICK.known, int(share * known)),
-            max(_QUICK.starts, int(share * starts)),
-            steps,
-            tolerance,
-            polls,
-        )
+        counts = {
+            name: max(getattr(_QUICK, name), int(share * getattr(_FULL, name))) for name in ("scan", "known", "starts")
+        }
+        return _FULL._replace(**counts)
 
     def _inner(self, oracle: Oracle, pool: Pool, X: Array, effort: _Effort, also: Array | None = None) -> _Minima:
         """Local minima of the decisions; scenarios ``also`` (n, m, q) are tried, too."""
@@ -222,12 +231,13 @@ class ContinuousMaxMin:
         S = oracle.project(X, np.concatenate(tried, axis=1))
         V = oracle.values(X, S)
         m = min(effort.starts, S.shape[1])
-        S = np.take_along_axis(S, lowest(V, m)[:, :, None], axis=1)
+        S = np.take_along_axis(S, lowest(V, m, S if effort.apart else None)[:, :, None], axis=1)
         descent = Descent(oracle, *paired(X, S))
         for steps in (3, 5, effort.steps):
             descent.advance(steps, effort.tolerance)
             kept = m if steps == effort.steps else max(1, m // 2)
-            descent.keep((lowest(descent.v.reshape(n, m), kept) + m * np.arange(n)[:, None]).ravel())
+            best = lowest(descent.v.reshape(n, m), kept, descent.S.reshape(n, m, q) if effort.apart else None)
+            descent.keep((best + m * np.arange(n)[:, None]).ravel())
             m = kept
         self._poll(oracle, descent, np.arange(n * m), effort)
         descent.keep((lowest(descent.v.reshape(n, m), m) + m * np.arange(n)[:, None]).ravel())
@@ -329,6 +339,8 @@ class ContinuousMaxMin:
         T = oracle.anchored(X, np.concatenate([S, front.S[order]], axis=1), T)
         best: Found | None = None
         for i in highest(V[:, 0], len(V)):
+            if best is not None and np.abs(X[i] - best.decision).max(initial=0.0) < _SAME:
+                continue
             found = self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], best)
             if best is None or found.value > best.value:
                 best = found
@@ -388,9 +400,10 @@ class ContinuousMaxMin:
             if rival is not None and above <= rival.value:
                 return rival
             spent = oracle.left() < 0
-            done = spent or above <= v + _CLOSE * oracle.scale or radius < 1e-6
+            still = radius < 1e-6 or float(np.abs(trial - x).max(initial=0.0)) < _STILL
+            done = spent or still or above <= v + _CLOSE * oracle.scale
             at = (x if done else trial)[None]
-            active = self.region.scenario_of(np.repeat(at, len(T), axis=0), T)
+            active = np.vstack([worst, self.region.scenario_of(np.repeat(at, len(T), axis=0), T)])
             V, S, new = self._inner(oracle, pool, at, effort if done else _SOUND, active[None])
             if done:
                 lower = V[0, 0] < v - _CLOSE * oracle.scale

@@ -34,6 +34,7 @@ _REACH = 0.3  # how far the adversary looks where F changes by its whole spread 
 _STEP = 1e-6
 _OFF = 1e-4
 _CLOSER = np.array([1.0, 0.1, 0.01, 1e-4])
+_ALIKE = 1e-4  # scenarios, of the order of 1: two that end in the same minimum
 _STILL = 1e-5  # of the spread: a step that promises less and leads nowhere is the last one
 
 
@@ -167,12 +168,16 @@ class Descent:
         moving: Indices = np.arange(len(self.S))
         for _ in range(steps if self.S.shape[1] else 0):
             h, step = self.h[moving], self.step[moving]
-            trial = self.oracle.settled(self.X[moving], self.S[moving] - step[:, None] * h)
+            aim = self.S[moving] - step[:, None] * h
+            trial = self.oracle.settled(self.X[moving], aim)
             move = trial - self.S[moving]
             slope = np.einsum("ij,ij->i", move, h)
-            # Projection onto a ball within a box is not exact: a long step may lead nowhere and a shorter one down.
             stuck = slope >= -tolerance * self.oracle.scale
             shorter = stuck & (step * np.einsum("ij,ij->i", h, h) > _STILL * self.oracle.scale)
+            # Projection onto a ball within a box is not exact: a long step may lead nowhere and a shorter one down.
+            rows = np.flatnonzero(shorter)
+            onto_ball = self.oracle.region.project(self.X[moving[rows]], aim[rows])
+            shorter[rows] = np.abs(onto_ball - trial[rows]).max(axis=1, initial=0.0) > 2 * _INSIDE
             self.step[moving[shorter]] *= 0.1
             go, waiting = np.flatnonzero(~stuck), moving[shorter]
             moving = moving[go]
@@ -205,9 +210,18 @@ def paired(X: Array, S: Array) -> tuple[Array, Array]:
     return np.repeat(X, S.shape[1], axis=0), S.reshape(S.shape[0] * S.shape[1], S.shape[2])
 
 
-def lowest(V: Array, m: int) -> NDArray[np.intp]:
-    """Columns of the m smallest values of each row, increasing (n, m)."""
-    return np.argsort(V, axis=1, kind="stable")[:, :m]
+def lowest(V: Array, m: int, apart: Array | None = None) -> NDArray[np.intp]:
+    """Columns of the m smallest values of each row, increasing (n, m).
+
+    With scenarios ``apart`` (n, k, q), those that are almost the same as one before them come last.
+    """
+    order = np.argsort(V, axis=1, kind="stable")
+    if apart is not None:
+        S = np.take_along_axis(apart, order[:, :, None], axis=1)
+        same = np.zeros(V.shape, dtype=bool)
+        same[:, 1:] = np.abs(np.diff(S, axis=1)).max(axis=2, initial=0.0) < _ALIKE
+        order = np.take_along_axis(order, np.argsort(same, axis=1, kind="stable"), axis=1)
+    return order[:, :m]
 
 
 def spread_out(X: Array, v: Array, count: int) -> Indices:
