@@ -8,29 +8,25 @@ how often that must happen, averaged over the functions, whatever the algorithm.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from stableopt import GP, SE, Ball, Grid
+from stableopt import Ball
 from stableopt._arrays import Array
 from stableopt.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
 from stableopt.experiments.output import colour_of
-from stableopt.experiments.play import play, run_seed
+from stableopt.experiments.play import run_seed
 from stableopt.maxmin import Setting
-from stableopt.problems import Problem
 from stableopt.rules import ALGORITHMS
-from stableopt.theory import HardInstances, consistent, plot_instances
+from stableopt.theory import consistent, plot_instances
+from stableopt.verification.hard import HARD, NOISE, XI, line, reported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_KERNEL, _NORM, _ETA, _EPS = SE(0.05), 1.0, 0.2, 0.3
-_NOISE = 5 * _ETA
-_XI = 0.05
-_CELLS = 161
+_CELLS, _BETA = 161, 4.0
 
 
 @dataclass(frozen=True)
@@ -52,62 +48,38 @@ class LowerBound(Experiment):
         """Nothing to load."""
         return cls()
 
-    @cached_property
-    def instances(self) -> HardInstances:
-        """The hard functions."""
-        return HardInstances(_KERNEL, _ETA, _NORM, _EPS)
-
     @property
     def bound(self) -> int:
         """Rounds below which no algorithm can succeed on all of them with probability 1 − ξ."""
-        return self.instances.rounds_necessary(_XI, _NOISE)
+        return HARD.rounds_necessary(XI, NOISE)
 
     @property
     def settings(self) -> dict[str, Any]:
         """The constants, and the bound that follows from them."""
         return {
-            "kernel": _KERNEL.to_dict(),
-            "norm": _NORM,
-            "eta": _ETA,
-            "eps": _EPS,
-            "noise": _NOISE,
-            "xi": _XI,
+            "kernel": HARD.kernel.to_dict(),
+            "norm": HARD.norm,
+            "eta": HARD.eta,
+            "eps": HARD.eps,
+            "noise": NOISE,
+            "xi": XI,
             "domain": f"{_CELLS} points on [0, 1]",
-            "hard_functions": len(self.instances),
+            "hard_functions": len(HARD),
             "rounds_necessary": self.bound,
-            "beta": 4.0,
+            "beta": _BETA,
         }
-
-    def problem(self, number: int) -> Problem:
-        """One of the hard functions."""
-        domain, uncertainty = Grid.linspace(0.0, 1.0, _CELLS), Ball(_EPS)
-        f = _Valley(self.instances, number)
-        worst = Setting(domain, uncertainty).solver.minima(f(domain.points))
-        best = int(np.argmax(worst))
-        return Problem(
-            name="lower-bound",
-            summary="A narrow valley that the adversary can push decisions into.",
-            domain=domain,
-            uncertainty=uncertainty,
-            f=f,
-            noise=_NOISE,
-            gp=GP(_KERNEL, noise=_NOISE),
-            stable_decision=domain.points[best],
-            stable_value=float(worst[best]),
-        )
 
     def replicate(self, plan: Plan, run: int) -> Replicate:
         """One hard function, taken in turn, with the same noise for all algorithms."""
-        number = run % len(self.instances)
-        problem = self.problem(number)
-        noise = _NOISE * np.random.default_rng([plan.seed, run, 1]).standard_normal(plan.rounds)
-        none: dict[str, Any] = {"initial": np.empty(0, dtype=np.intp), "initial_noise": np.empty(0)}
-        bad = self.instances.bad(problem.domain.points)[number]
-        regrets = problem.stable_value - problem.setting.solver.minima(problem.values)
+        number = run % len(HARD)
+        domain = line(HARD, _CELLS)
+        worst = Setting(domain, Ball(HARD.eps)).solver.minima(HARD(domain.points)[number])
+        regrets, bad = worst.max() - worst, HARD.bad(domain.points)[number]
+        errors = NOISE * np.random.default_rng([plan.seed, run, 1]).standard_normal(plan.rounds)
+        shared: dict[str, Any] = {"cells": _CELLS, "beta": _BETA, "seed": run_seed(plan.seed, run)}
         found = {}
         for name in plan.algorithms:
-            reports = play(problem, problem.gp, name, noise=noise, seed=run_seed(plan.seed, run), **none)
-            chosen = np.array([problem.domain.locate(np.asarray(report.decision)) for report in reports])
+            chosen = reported(HARD, number, name, NOISE, errors, **shared)
             found[name] = {"curve": regrets[chosen], "failed": bad[chosen].astype(float)}
         return found
 
@@ -128,8 +100,8 @@ class LowerBound(Experiment):
         return [
             Claim(
                 "Every algorithm fails until T reaches the bound's order",
-                plausible and all(each[last - 1] > _XI for each in shares.values()),
-                f"{len(self.instances)} hard functions, of which no algorithm can be sure (ξ = {_XI}) before "
+                plausible and all(each[last - 1] > XI for each in shares.values()),
+                f"{len(HARD)} hard functions, of which no algorithm can be sure (ξ = {XI}) before "
                 f"T = {self.bound}; share of runs that fail at t = {last}: {at}; at t = {plan.rounds}: {end}; the "
                 f"share is {'never significantly' if plausible else 'somewhere'} below what the proof requires",
             )
@@ -137,7 +109,7 @@ class LowerBound(Experiment):
 
     def _floor(self, rounds: int) -> Array:
         """The smallest probability of failure that any algorithm can have, after each round."""
-        return np.array([self.instances.failure_probability(t, _NOISE) for t in range(1, rounds + 1)])
+        return np.array([HARD.failure_probability(t, NOISE) for t in range(1, rounds + 1)])
 
     def figures(self, results: Results) -> dict[str, Figure]:
         """The hard functions, and how often the algorithms fail."""
@@ -145,7 +117,7 @@ class LowerBound(Experiment):
 
         figure = Figure(figsize=(13, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2)
-        plot_instances(self.instances, ax=left)
+        plot_instances(HARD, ax=left)
         self._draw_failures(right, results)
         return {"lower-bound": figure}
 
@@ -160,14 +132,3 @@ class LowerBound(Experiment):
         axes.set(xscale="log", xlabel="round $t$", ylabel="share of runs with ε-regret ≥ η", ylim=(0, 1), title=title)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(fontsize=8, frameon=False, ncols=2, loc="upper left")
-
-
-@dataclass(frozen=True)
-class _Valley:
-    """One of the hard functions."""
-
-    instances: HardInstances
-    number: int
-
-    def __call__(self, X: Array) -> Array:
-        return np.asarray(self.instances(X)[self.number])

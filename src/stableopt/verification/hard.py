@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stableopt import GP, SE, Ball, Grid, Optimizer
 from stableopt._arrays import Array
@@ -50,6 +51,40 @@ class HardResults:
         return checks
 
 
+def line(instances: HardInstances, cells: int) -> Grid:
+    """Where hard functions are played: ``cells`` points on [0, 1]."""
+    if instances.dim != 1:
+        raise ValueError(f"expected hard functions in one dimension, got {instances.dim}")
+    return Grid.linspace(0.0, 1.0, cells)
+
+
+def reported(
+    instances: HardInstances,
+    number: int,
+    algorithm: str,
+    noise: float,
+    errors: Array,
+    *,
+    cells: int,
+    beta: float,
+    seed: int,
+) -> NDArray[np.intp]:
+    """The decision that an algorithm, given the true kernel and noise, reports after each round on one function.
+
+    ``errors`` has the noise of each round (T,); decisions are numbers of points on the line.
+    """
+    domain = line(instances, cells)
+    values = instances(domain.points)[number]
+    gp = GP(instances.kernel, noise)
+    optimizer = Optimizer(domain, Ball(instances.eps), gp, algorithm=algorithm, beta=beta, seed=seed)
+    decisions = []
+    for error in errors.tolist():
+        query = optimizer.ask()
+        optimizer.tell(query, float(values[query.point_index]) + error)
+        decisions.append(optimizer.algorithm.reporting.choose(optimizer.state))
+    return np.array(decisions, dtype=np.intp)
+
+
 def hard_experiment(
     instances: HardInstances = HARD,
     noise: float = NOISE,
@@ -62,28 +97,20 @@ def hard_experiment(
     seed: int = 0,
     played: Callable[[], None] = lambda: None,
 ) -> HardResults:
-    """Each algorithm on the hard functions in turn, with the true kernel and noise; the runs share their noise.
+    """Each algorithm on the hard functions in turn; the runs share their noise.
 
-    Functions live on [0, 1], on a grid of ``cells`` points. ``played`` is called after every run of one algorithm.
+    ``played`` is called after every run of one algorithm.
     """
-    if instances.dim != 1:
-        raise ValueError(f"expected hard functions in one dimension, got {instances.dim}")
     for value, what in ((rounds, "round"), (runs, "run")):
         if value < 1:
             raise ValueError(f"expected at least one {what}, got {value}")
-    domain = Grid.linspace(0.0, 1.0, cells)
-    values, bad = instances(domain.points), instances.bad(domain.points)
-    gp = GP(instances.kernel, noise)
+    bad = instances.bad(line(instances, cells).points)
     success = {name: np.zeros(rounds) for name in algorithms}
     for run in range(runs):
         number = run % len(instances)
-        measured = noise * np.random.default_rng([seed, run]).standard_normal(rounds)
+        errors = noise * np.random.default_rng([seed, run]).standard_normal(rounds)
         for name in algorithms:
-            optimizer = Optimizer(domain, Ball(instances.eps), gp, algorithm=name, beta=beta, seed=seed + run)
-            for t, z in enumerate(measured.tolist()):
-                query = optimizer.ask()
-                optimizer.tell(query, float(values[number, query.point_index]) + z)
-                decision = optimizer.algorithm.reporting.choose(optimizer.state)
-                success[name][t] += not bad[number, decision]
+            chosen = reported(instances, number, name, noise, errors, cells=cells, beta=beta, seed=seed + run)
+            success[name] += ~bad[number, chosen]
             played()
     return HardResults(instances, noise, runs, {name: counts / runs for name, counts in success.items()})
