@@ -22,10 +22,14 @@ CORE = [
     "_arrays",
     "_value",
     "schedules",
+    "_algebra",
+    "_radial",
     "kernels",
     "_factors",
     "_stationary",
     "gp",
+    "priors",
+    "_hyperparameters",
     "fit",
     "mixtures",
     "learning",
@@ -37,8 +41,12 @@ CORE += [
     "uncertainty",
     "maxmin",
     "state",
+    "finite",
     "search",
     "rules",
+    "answers",
+    "_told",
+    "_runs",
     "optimizer",
     "results",
     "tables",
@@ -58,7 +66,8 @@ LEAVES = [
 ]
 ROOMS = CORE + LEAVES
 # These two groups meet only in the rooms to the right of both.
-BELIEFS = {"kernels", "_factors", "_stationary", "gp", "fit", "mixtures", "learning"}
+BELIEFS = {"_algebra", "_radial", "kernels", "_factors", "_stationary", "gp"}
+BELIEFS |= {"priors", "_hyperparameters", "fit", "mixtures", "learning"}
 SETS = {"domains", "variables", "spaces", "uncertainty", "maxmin"}
 
 HEAVY = ["matplotlib", "typer", "rich", "sklearn"]

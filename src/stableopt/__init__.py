@@ -4,12 +4,13 @@ The paper's words are used throughout (Bogunovic, Scarlett, Jegelka, Cevher: Adv
 Gaussian Processes, NeurIPS 2018): a decision is reported, an adversary turns it into a point, f is seen at points only.
 """
 
+from stableopt.answers import Query, Report
 from stableopt.calls import assess, maximize, minimize
 from stableopt.domains import Grid, Points
 from stableopt.gp import GP
 from stableopt.kernels import SE, Categorical, Linear, Matern
 from stableopt.learning import Learned
-from stableopt.optimizer import Optimizer, Query, Report
+from stableopt.optimizer import Optimizer
 from stableopt.rules import ALGORITHMS, Algorithm
 from stableopt.spaces import Space
 from stableopt.state import Round

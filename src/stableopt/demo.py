@@ -14,9 +14,10 @@ from matplotlib.figure import Figure
 
 from stableopt import plots
 from stableopt._arrays import Array
-from stableopt.optimizer import Optimizer, Query, Report
+from stableopt.answers import Query, Report
+from stableopt.finite import FiniteState
+from stableopt.optimizer import Optimizer
 from stableopt.problems import Problem
-from stableopt.state import FiniteState
 
 
 @dataclass(frozen=True)

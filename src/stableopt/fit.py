@@ -16,118 +16,48 @@ For given K the likelihood is a parabola in m, so its best m within bounds is a 
 therefore never sees m: no start, step or unit can be wrong for it, and by the envelope theorem the gradient by the
 other coordinates is the partial one. Samples treat m as one more coordinate.
 
-Names: `param_names(gp)` has the path of each hyperparameter, such as ``left.kernel.lengthscale[0]``. As a key, a path
-without its index stands for all its indices, and a bare last word ("lengthscale", "variance", "correlation", "noise",
-"mean") for all of that kind; the most specific key wins. Bounds and priors are of v, in natural units.
+Bounds, priors and what is fixed go by the names of `param_names(gp)`, or by less specific keys: see `_hyperparameters`.
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
-from stableopt._arrays import Array, is_number, numbers, vector
-from stableopt._value import Value
+from stableopt._arrays import Array, numbers, vector
+from stableopt._hyperparameters import (
+    check_names,
+    interval,
+    kind,
+    lookup,
+    output_unit,
+    param_names,
+    search_range,
+    units,
+)
 from stableopt.gp import GP, NOISE_FLOOR, LinearMean
-from stableopt.kernels import Kernel, OnColumns, Product, Pull, Scaled
+from stableopt.kernels import Kernel, Pull
+from stableopt.priors import Gamma, LogNormal, LogUniform, Prior, default_priors
 
-# What v can be, and its default (lower, start, upper) in units of: a column's span; s²; nothing, as odds; s.
-_KINDS = {
-    "lengthscale": ((0.0, math.inf), (1e-3, 0.5, 1e3)),
-    "variance": ((0.0, math.inf), (1e-4, 1.0, 1e4)),
-    "correlation": ((0.0, 1.0), (1e-2, 1.0, 1e2)),
-    "noise": ((0.0, math.inf), (1e-5, 0.1, 1e1)),
-    "mean": ((-math.inf, math.inf), ()),
-}
-_AROUND = math.log(1e3)  # how far the bounds extend to both sides of a prior's mode, at least
-
-
-class Prior(Value, ABC):
-    """A distribution of a positive v, by the density of log v; of a correlation ρ, v is the odds ρ/(1 - ρ)."""
-
-    def __post_init__(self) -> None:
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if not (is_number(value) and value > 0):
-                raise ValueError(f"expected a positive finite {field.name}, got {self}")
-
-    @abstractmethod
-    def log_density(self, u: float) -> tuple[float, float]:
-        """Log density of u = log v, and its derivative by u."""
-
-    @property
-    @abstractmethod
-    def mode(self) -> float | None:
-        """The v at which the density of log v is highest; None if it is flat."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class LogNormal(Prior):
-    """log v is normal around the log of the median, with standard deviation ``scale``."""
-
-    median: float
-    scale: float
-
-    def log_density(self, u: float) -> tuple[float, float]:
-        z = (u - math.log(self.median)) / self.scale
-        return -0.5 * z * z - math.log(self.scale * math.sqrt(2 * math.pi)), -z / self.scale
-
-    @property
-    def mode(self) -> float | None:
-        return self.median
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Gamma(Prior):
-    """v has a density proportional to v^(shape - 1) exp(-rate·v), and the mean shape / rate."""
-
-    shape: float
-    rate: float
-
-    def log_density(self, u: float) -> tuple[float, float]:
-        v = self.rate * math.exp(u)
-        return self.shape * (u + math.log(self.rate)) - v - math.lgamma(self.shape), self.shape - v
-
-    @property
-    def mode(self) -> float | None:
-        return self.shape / self.rate
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class LogUniform(Prior):
-    """log v is uniform within the bounds, as it is where no prior is given."""
-
-    def log_density(self, u: float) -> tuple[float, float]:
-        return 0.0, 0.0
-
-    @property
-    def mode(self) -> float | None:
-        return None
-
-
-def default_priors(p: int) -> dict[str, Prior]:
-    """Priors for p inputs scaled to the unit cube and standardised outputs; best with a kernel of fixed variance 1.
-
-    Lengthscales grow like √p, as distances in the cube do (Hvarfner, Hellsten and Nardi, 2024, who have a median of
-    4.1√p and a spread of √3). A shorter and more definite prior found stable optima sooner: `benchmarks.defaults`.
-    """
-    return {
-        "lengthscale": LogNormal(0.15 * math.sqrt(p), 0.5),
-        "variance": LogNormal(1.0, 2.0),
-        "correlation": LogNormal(1.0, 1.5),
-        "noise": LogNormal(0.05, 1.0),
-    }
+__all__ = [
+    "Fit",
+    "Gamma",
+    "LogNormal",
+    "LogUniform",
+    "Prior",
+    "default_priors",
+    "fit",
+    "log_likelihood",
+    "param_names",
+    "sample",
+]
 
 
 @dataclass(frozen=True)
@@ -143,12 +73,6 @@ class Fit:
     """How often the likelihood was computed, over all starts."""
     converged: bool
     """Whether the best search ended since nothing improved any more, and not at its limit of iterations."""
-
-
-def param_names(gp: GP) -> tuple[str, ...]:
-    """The names of all hyperparameters, in the order of the gradient of `log_likelihood`."""
-    kernel = (name.replace("logit_", "").replace("log_", "") for name in gp.kernel.param_names)
-    return (*kernel, "noise", "mean")
 
 
 def log_likelihood(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> tuple[float, Array]:
@@ -387,118 +311,22 @@ def _target(
     """The posterior density with the user's choices, where there are any, and the default ones elsewhere."""
     X, y, noise = data
     names, held = param_names(gp), {fixed: True} if isinstance(fixed, str) else dict.fromkeys(fixed, True)
-    _check_names(names, fixed=held, bounds=bounds, priors=priors)
+    check_names(names, fixed=held, bounds=bounds, priors=priors)
     for name, prior in priors.items():
-        if not isinstance(prior, Prior) or _kind(name) == "mean":
+        if not isinstance(prior, Prior) or kind(name) == "mean":
             raise TypeError(
                 f"expected priors such as LogNormal(0.5, 1.0), none of the mean, got {prior!r} for {name!r}"
             )
     held |= {"noise": True} if noise is not None and not np.isnan(noise).any() else {}
     held |= {"mean": True} if isinstance(gp.mean, LinearMean) else {}
-    free, chosen = [not _lookup(held, name) for name in names], [_lookup(priors, name) for name in names]
-    s = _unit(gp, X, y, free[-1])
-    scales = [*_scales(gp.kernel, X, s**2), (s, s)]
-    given = [_interval(name, _lookup(bounds, name)) for name in names]
-    ranges = [_range(*each) for each in zip(names[:-1], given[:-1], chosen[:-1], scales, strict=True)]
+    free, chosen = [not lookup(held, name) for name in names], [lookup(priors, name) for name in names]
+    s = output_unit(gp, X, y, free[-1])
+    scales = [*units(gp.kernel, X, s**2), (s, s)]
+    given = [interval(name, lookup(bounds, name)) for name in names]
+    ranges = [search_range(*each) for each in zip(names[:-1], given[:-1], chosen[:-1], scales, strict=True)]
     low, high = given[-1] or (float(y.min()) - s, float(y.max()) + s)
     lower, typical, upper = np.array([*ranges, (low, 0.5 * (low + high), high)]).T
     return _Target(gp, data, np.array(free), lower, typical, upper, chosen)
-
-
-def _unit(gp: GP, X: Array, y: Array, free_mean: bool) -> float:
-    """The unit s of the outputs."""
-    residual = y - (y.mean() if free_mean else gp.prior_mean(X))
-    size = float(np.abs(residual).max())
-    if size <= 1e-14 * np.abs(y).max():  # they do not vary
-        s = math.sqrt(float(gp.kernel.diag(X).mean())) or gp.noise
-    else:
-        s = size * math.sqrt(float(np.mean((residual / size) ** 2)))
-    return min(max(s, 1e-100), 1e100)
-
-
-def _scales(kernel: Kernel, X: Array, variance: float) -> Iterator[tuple[float, float]]:
-    """For each hyperparameter the smallest and the largest unit that the data suggest, where k(x, x) has a goal."""
-
-    def size(part: Kernel) -> float:
-        return float(part.diag(X).mean()) or 1.0
-
-    if isinstance(kernel, OnColumns):
-        X = X[:, kernel.columns]
-    for name, value in kernel._free():
-        if isinstance(value, Kernel):
-            goal = variance
-            if isinstance(kernel, Scaled):
-                goal = size(value)  # of two variances that multiply each other, one stays about as it is
-            elif isinstance(kernel, Product):
-                scaled = "left" if "log_variance" in " ".join(kernel.left.param_names) else "right"
-                goal = variance * size(value) / size(kernel) if name == scaled else size(value)
-            yield from _scales(value, X, goal)
-        elif name == "lengthscale":
-            spans = np.ptp(X, axis=0)
-            constant = spans <= 1e-12 * np.abs(X).max(axis=0)  # says nothing, so the lengthscale stays about as it is
-            spans = np.where(constant, 2 * np.asarray(value), spans).tolist()
-            yield from ((span, span) for span in spans) if isinstance(value, Sequence) else [(min(spans), max(spans))]
-        elif isinstance(kernel, Scaled):
-            yield variance / size(kernel.kernel), variance / size(kernel.kernel)
-        else:
-            yield 1.0, 1.0
-
-
-def _range(
-    name: str, given: tuple[float, float] | None, prior: Prior | None, scale: tuple[float, float]
-) -> tuple[float, float, float]:
-    """(lower, start, upper) of a coordinate: by default wide around both what the data suggest and the prior."""
-    lowest, typical, highest = np.log(_KINDS[_kind(name)][1])
-    low, high = np.log(scale)
-    mode = prior.mode if prior else None
-    start = 0.5 * (low + high) + typical if mode is None else math.log(mode)
-    lower, upper = low + lowest, high + highest
-    if mode is not None:
-        lower, upper = min(lower, start - _AROUND), max(upper, start + _AROUND)
-    if given:
-        lower, upper = (math.log(v / (1 - v) if _kind(name) == "correlation" else v) for v in given)
-    return lower, min(max(start, lower), upper), upper
-
-
-def _kind(name: str) -> str:
-    return name.split("[")[0].rsplit(".", 1)[-1]
-
-
-def _keys(name: str) -> tuple[str, str, str]:
-    return name, name.split("[")[0], _kind(name)
-
-
-def _lookup(given: Mapping[str, Any], name: str) -> Any:
-    """What was given for a hyperparameter under the most specific of its keys, or None."""
-    return next((given[key] for key in _keys(name) if key in given), None)
-
-
-def is_named(name: str, keys: Iterable[str]) -> bool:
-    """Whether a hyperparameter is meant by one of the keys."""
-    return not set(keys).isdisjoint(_keys(name))
-
-
-def _check_names(names: Sequence[str], **given: Iterable[str]) -> None:
-    known = {key for name in names for key in _keys(name)} | set(_KINDS)
-    for what, keys in given.items():
-        if unknown := [key for key in keys if key not in known]:
-            raise ValueError(f"expected names among {sorted(known)} in {what}, got {unknown}: see param_names(gp)")
-
-
-def _interval(name: str, given: Any) -> tuple[float, float] | None:
-    if given is None:
-        return None
-    least, most = _KINDS[_kind(name)][0]
-    try:
-        low, high = (float(end) for end in given)
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not least < low < high < most:
-        raise ValueError(
-            f"expected bounds of {name!r} as (lower, upper) with {least} < lower < upper < {most}, got {given!r}: "
-            "to keep it at its value, put its name in `fixed`"
-        )
-    return low, high
 
 
 def _check_count(what: str, count: Any, least: int) -> None:

@@ -23,11 +23,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt._arrays import Array, is_number, vector
+from stableopt._hyperparameters import is_named, param_names
 from stableopt._value import Value
-from stableopt.fit import Prior, default_priors, fit, is_named, param_names, sample
+from stableopt.fit import fit, sample
 from stableopt.gp import GP, Posterior, TrackedPosterior
 from stableopt.kernels import SE, Categorical, Kernel, Matern, Scaled
 from stableopt.mixtures import Mixture, TrackedMixture
+from stableopt.priors import Prior, default_priors
 
 __all__ = ["Belief", "Learned", "Mixture", "TrackedMixture"]
 

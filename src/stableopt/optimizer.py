@@ -9,16 +9,20 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt._arrays import Array, ReadOnly, is_number
+from stableopt._arrays import is_number
+from stableopt._runs import FORMAT, VALUES, in_order, parsed, read, written
+from stableopt._told import checked, measured, point_index, told
 from stableopt._value import from_dict
+from stableopt.answers import Query, Report
 from stableopt.domains import Domain
+from stableopt.finite import FiniteState
 from stableopt.gp import GP
 from stableopt.learning import Belief, Learned
 from stableopt.maxmin import Setting, SpaceRegion
@@ -26,66 +30,12 @@ from stableopt.rules import Algorithm, Sample
 from stableopt.schedules import Constant, Schedule
 from stableopt.search import SpaceState
 from stableopt.spaces import Space
-from stableopt.state import FiniteState, Index, Observation, Round, State
+from stableopt.state import Index, Observation, Round, State
 from stableopt.uncertainty import UncertaintySet, continuous
 
+__all__ = ["Optimizer", "Query", "Report"]
+
 SURPRISE = 8.0  # standard deviations from the predicted value: what is that far off refutes the model
-FORMAT = "stableopt run 2"
-
-
-@dataclass(frozen=True, eq=False)
-class Query(ReadOnly):
-    """What to measure next: f at ``point``, on behalf of ``decision``."""
-
-    t: int
-    decision: Any
-    point: Any
-    lower: float
-    """min over A(decision) of lcb_{t−1}, with the β that certifies."""
-    decision_index: Index
-    point_index: Index
-
-
-@dataclass(frozen=True, eq=False)
-class Report(ReadOnly):
-    """The decision to use after t rounds, and what is known about its worst case.
-
-    All bounds hold where the confidence bounds do: with the probability that belongs to ``beta``. They are exact on
-    finite domains; in a space they are numerical, the results of searches.
-    """
-
-    t: int
-    decision: Any
-    worst_point: Any
-    """Where the decision may be worst: the point of A(decision) with the smallest lower bound."""
-    lower: float
-    """Lower bound on the worst-case value of the decision."""
-    upper: float
-    """Upper bound on the worst-case value of the decision."""
-    optimum_upper: float
-    """Upper bound on the value of the stable optimum: what no decision can exceed."""
-    exact: bool
-    """Whether the bounds come from exact max-min solutions."""
-    contradictory: bool
-    """Whether bounds of different rounds exclude each other somewhere: then beta is too small or the prior wrong."""
-    decision_index: Index
-    worst_point_index: Index
-
-    @property
-    def regret_bound(self) -> float:
-        """Upper bound on the ε-regret: how much better another decision could be at most."""
-        return self.optimum_upper - self.lower
-
-    def __str__(self) -> str:
-        if self.contradictory:
-            return (
-                f"decision {readable(self.decision)} after {self.t} rounds, but the bounds of different rounds "
-                "exclude each other: a larger beta or another prior is needed"
-            )
-        return (
-            f"decision {readable(self.decision)} after {self.t} rounds: worst case between {self.lower:.4g} and "
-            f"{self.upper:.4g} (at {readable(self.worst_point)}), at most {self.regret_bound:.4g} below the optimum"
-        )
 
 
 class Optimizer:
@@ -214,7 +164,7 @@ class Optimizer:
         """
         if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1):
             raise ValueError(f"expected a number of queries 1, 2, 3, ..., got {n!r}")
-        waiting = [self._checked(q) for q in pending]
+        waiting = [checked(self._setting, q) for q in pending]
         queries: list[Query] = []
         for _ in range(n or 1):
             queries.append(self._ask([*waiting, *queries]))
@@ -244,7 +194,7 @@ class Optimizer:
         improves the model and serves no decision, unless ``decision`` names one. Existing data can be told at once:
         rows of points and as many values. ``noise`` is the standard deviation of this observation (or one each).
         """
-        self._tell(self._observations(point, y, decision, noise))
+        self._tell(told(self._setting, point, y, decision, noise))
 
     def _tell(self, observations: list[Observation]) -> None:
         if not observations:
@@ -323,7 +273,7 @@ class Optimizer:
     def tell_all(self, points: Iterable[Any], y: Iterable[float | None]) -> None:
         """Existing data in whatever form single points have: like `tell`, but all at once."""
         pairs = zip(points, y, strict=True)
-        self._tell([Observation(None, self._point_index(p), _value(v)) for p, v in pairs])
+        self._tell([Observation(None, point_index(self._setting, p), measured(v)) for p, v in pairs])
 
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""
@@ -339,8 +289,8 @@ class Optimizer:
             "initial": self.initial,
             "seed": self.seed,
             "learned": state.belief.to_dict() if isinstance(self.gp, Learned) else None,
-            "rounds": [_written(r) for r in state.rounds],
-            "failures": [_written(r) | {"t": r.t} for r in state.failures],
+            "rounds": [written(r) for r in state.rounds],
+            "failures": [written(r) | {"t": r.t} for r in state.failures],
         }
         return json.dumps(run)
 
@@ -350,27 +300,17 @@ class Optimizer:
 
         functions: a distance of your own, under the name that it had, since JSON cannot hold it.
         """
-        try:
-            run = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"expected the text that Optimizer.to_json wrote, not a path: {error}") from None
-        if not isinstance(run, dict) or run.get("format") != FORMAT:
-            raise ValueError(f"expected a run written by Optimizer.to_json (format {FORMAT!r}), got something else")
-        keys = ("domain", "uncertainty", "gp", "algorithm", "beta", "explore", "learned")
-        missing = {*keys, "initial", "seed", "rounds", "failures"} - run.keys()
-        if missing:
-            raise ValueError(f"expected a whole run, got one without {sorted(missing)}")
-        domain, uncertainty, gp, chosen, beta, explore, belief = (from_dict(run[key], functions) for key in keys)
+        run = parsed(text)
+        domain, uncertainty, gp, chosen, beta, explore, belief = (from_dict(run[key], functions) for key in VALUES)
         betas = {"beta": beta, "explore": explore}
         optimizer = cls(domain, uncertainty, gp, algorithm=chosen, **betas, initial=run["initial"], seed=run["seed"])
-        numbered = [(t, 1, r) for t, r in enumerate(run["rounds"], 1)] + [(r["t"], 0, r) for r in run["failures"]]
-        optimizer._replay([r for *_, r in sorted(numbered, key=lambda n: n[:2])], belief)
+        optimizer._replay(in_order(run), belief)
         return optimizer
 
     def _replay(self, rounds: list[dict[str, Any]], belief: Belief | None) -> None:
         """Go through rounds that were written, with the model that had been learned from them."""
         state = self._state
-        known = [self._read(r) for r in rounds]
+        known = [read(self._setting, r) for r in rounds]
         if belief is None:
             for observation in known:
                 state = self._after(state, [observation])
@@ -380,61 +320,10 @@ class Optimizer:
             state = state.with_betas(*self._betas(state)).intersecting()
         self._state = state
 
-    def _read(self, r: dict[str, Any]) -> Observation:
-        decision = None if r["decision"] is None else self._decision_index(r["decision"])
-        lower = -math.inf if r["lower"] is None else r["lower"]
-        return Observation(decision, self._point_index(r["point"]), r["y"], r["noise"], lower)
-
     def _betas(self, state: State) -> tuple[float, float]:
         """β of the next round: the one that certifies and the one that explores."""
         gain = state.information_gain
         return self.schedule.beta(state.t + 1, gain), self.exploring.beta(state.t + 1, gain)
-
-    def _observations(self, point: Query | ArrayLike, y: Any, decision: Any, noise: Any) -> list[Observation]:
-        if isinstance(point, Query):
-            query = self._checked(point)
-            if decision is None:
-                return [Observation(query.decision_index, query.point_index, _value(y), _noise(noise), query.lower)]
-            return [Observation(self._decision_index(decision), query.point_index, _value(y), _noise(noise))]
-        named = None if decision is None else self._decision_index(decision)
-        rows = _rows(point, y, self._columns)
-        if rows is None:
-            return [Observation(named, self._point_index(point), _value(y), _noise(noise))]
-        if decision is not None:
-            raise ValueError("expected a decision with a single point only: tell the points one by one")
-        values = [_value(v) for v in (y if isinstance(y, list | tuple) else np.asanyarray(y))]
-        noises = [noise] * len(values) if noise is None or np.ndim(noise) == 0 else list(noise)
-        if len(noises) != len(values):
-            raise ValueError(f"expected one noise, or one per value, got {len(noises)} for {len(values)} values")
-        return [
-            Observation(None, self._point_index(row), v, _noise(s))
-            for row, v, s in zip(rows, values, noises, strict=True)
-        ]
-
-    @property
-    def _columns(self) -> int:
-        setting = self._setting
-        return setting.points_space.dim if isinstance(setting, SpaceRegion) else sum(b.shape[1] for b in setting.blocks)
-
-    def _checked(self, query: Query) -> Query:
-        """The query with indices that belong to this optimiser, wherever it comes from."""
-        if not isinstance(query, Query):
-            raise TypeError(f"expected a query that `ask` returned, got {query!r:.200}")
-        decision = self._decision_index(query.decision, query.decision_index)
-        point = self._point_index(query.point, query.point_index)
-        return replace(query, decision_index=decision, point_index=point)
-
-    def _decision_index(self, decision: Any, guess: Index = -1) -> Index:
-        setting = self._setting
-        if isinstance(setting, SpaceRegion):
-            return tuple(setting.locate_decision(decision).tolist())
-        return setting.locate_decision(decision, guess if isinstance(guess, int) else -1)
-
-    def _point_index(self, point: Any, guess: Index = -1) -> Index:
-        setting = self._setting
-        if isinstance(setting, SpaceRegion):
-            return tuple(setting.locate_point(point).tolist())
-        return setting.locate_point(point, guess if isinstance(guess, int) else -1)
 
 
 def _avoided(state: State) -> list[Index]:
@@ -461,68 +350,3 @@ def _warn_of_surprise(before: State, point: Index, y: float) -> None:
             "wrong: choose mean, variance, lengthscales and noise of the prior by what f is like (docs/priors.md)",
             stacklevel=4,
         )
-
-
-def _written(r: Round) -> dict[str, Any]:
-    """A round as JSON."""
-    decision = plain(r.decision) if r.asked else None
-    y, lower = None if math.isnan(r.y) else r.y, None if math.isinf(r.lower) else r.lower
-    return {"decision": decision, "point": plain(r.point), "y": y, "noise": r.noise, "lower": lower}
-
-
-def _rows(points: Any, y: ArrayLike, dim: int) -> Sequence[Any] | Array | None:
-    """Several points as rows, or None if it is one point; on a line, a flat list with as many values is rows too."""
-    if isinstance(points, list | tuple) and len(points) and all(isinstance(p, Mapping) for p in points):
-        if np.shape(y) != (len(points),):
-            raise ValueError(f"expected as many values as points, got shape {np.shape(y)} for {len(points)} points")
-        return points
-    try:
-        depth = np.ndim(points)
-    except ValueError:
-        raise ValueError(f"expected a point, or rows of points of one length, got {points!r:.200}") from None
-    if depth <= 1 and not (depth == dim == np.ndim(y) and np.size(points)):
-        return None
-    rows = np.asarray(points)
-    rows = np.asarray(points, dtype=object) if rows.dtype.kind == "U" else rows  # 0.5 beside a category is no string
-    rows = rows if depth > 1 else rows[:, None]
-    if rows.ndim != 2 or np.shape(y) != rows.shape[:1]:
-        raise ValueError(f"expected rows of points (m, p) and m values, got shapes {rows.shape} and {np.shape(y)}")
-    return rows
-
-
-def _value(y: Any) -> float | None:
-    if y is None:
-        return None
-    if np.ndim(y) != 0 or np.ma.is_masked(y) or np.asarray(y).dtype.kind not in "iuf":
-        raise ValueError(f"expected one number as the value y of one point (None if it failed), got {y!r}")
-    value = float(y)
-    if not math.isfinite(value):
-        raise ValueError(f"expected a finite value y, got {value}: tell None for a failed evaluation")
-    return value
-
-
-def _noise(noise: Any) -> float | None:
-    if noise is None:
-        return None
-    if not (is_number(noise) and 0 < noise < 1e150):
-        raise ValueError(f"expected noise as a standard deviation above 0, got {noise!r}")
-    return float(noise)
-
-
-def plain(value: Any) -> Any:
-    """A decision or a point as JSON."""
-    if isinstance(value, Mapping):
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in value.items()}
-    return value.tolist() if isinstance(value, np.ndarray) else value
-
-
-def readable(value: Any) -> str:
-    """A decision or a point in a sentence."""
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} = {readable(v)}" for name, v in value.items())
-    if isinstance(value, float | np.floating):
-        return f"{value:.4g}"
-    if not isinstance(value, np.ndarray | list | tuple):
-        return repr(value)
-    shown = [readable(v) if isinstance(v, str) else f"{v:.4g}" for v in (value if len(value) <= 12 else value[:6])]
-    return f"[{', '.join(shown)}{', ...' if len(value) > 12 else ''}]"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stableopt._arrays import Array
-from stableopt.optimizer import Query, Report
+from stableopt.answers import Query, Report
+from stableopt.finite import FiniteState
 from stableopt.problems import Problem
 from stableopt.results import Profile
-from stableopt.state import FiniteState
 
 try:
     import matplotlib  # noqa: F401

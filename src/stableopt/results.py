@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt._arrays import numbers
-from stableopt.optimizer import Optimizer, Report, readable
+from stableopt.answers import Report, readable
+from stableopt.optimizer import Optimizer
 
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 

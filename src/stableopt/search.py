@@ -24,6 +24,7 @@ from stableopt.uncertainty import Estimate, Parameters, Rectangle
 Row = tuple[float, ...]
 
 BUDGET = 12_000  # evaluations of a bound in one search for a decision
+_LARGE = 500  # observations
 _KNOWN = 100  # observed points that a search tries as worst cases
 _STARTS = 32  # past decisions that a search starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
@@ -81,7 +82,7 @@ class SpaceState(State):
         if self.explore == self.beta:
             return self.pessimistic(decision)
         near = np.vstack([[self.pessimistic(decision).point], self._near(decision)[:20]])
-        solver = ContinuousMaxMin(self.setting, self._budget // 10, self.seed)
+        solver = self._searching(self.setting, self._budget // 10)
         return self._choice(solver.worst(np.array(decision), self._bound(self.beta, -1), near), decision)
 
     def certificate(self, decision: Row) -> tuple[Choice, float, Choice]:
@@ -129,7 +130,7 @@ class SpaceState(State):
         if not isinstance(parameters, Parameters):
             return self._point(self.setting.base(np.array([decision]))[0])
         alone = SpaceRegion(self.setting.domain, parameters)
-        solver = ContinuousMaxMin(alone, self._budget, self.seed)
+        solver = self._searching(alone, self._budget)
         return self._point(solver.worst(np.array(decision), self._bound(self.explore, +1), self._near(decision)).point)
 
     def most_promising_point(self) -> Row:
@@ -140,7 +141,7 @@ class SpaceState(State):
         bound = self._bound(self.explore, +1)
         if not free and self.setting.theta is not None:
             region = SpaceRegion(self.setting.domain, self._still(self._parameters))
-        found = ContinuousMaxMin(region, self._budget, self.seed).maximin(bound, self.X[-_STARTS:, : space.dim])
+        found = self._searching(region, self._budget).maximin(bound, self.X[-_STARTS:, : space.dim])
         return self._point(found.point)
 
     @staticmethod
@@ -271,7 +272,7 @@ class SpaceState(State):
     @cached_property
     def _budget(self) -> int:
         """With very many observations every evaluation is dear: a search costs about as much as learning the model."""
-        return max(1_500, min(BUDGET, int(BUDGET * 150 / max(1, self.t))))
+        return max(1_000, min(BUDGET, int(BUDGET * 150 / max(1, self.t))))
 
     @cached_property
     def _low(self) -> Array:
@@ -285,7 +286,11 @@ class SpaceState(State):
 
     @cached_property
     def _solver(self) -> ContinuousMaxMin:
-        return ContinuousMaxMin(self.setting, self._budget, self.seed)
+        return self._searching(self.setting, self._budget)
+
+    def _searching(self, region: SpaceRegion, budget: int) -> ContinuousMaxMin:
+        # With many observations, a point alone takes as long as several: to read their factor from memory takes time.
+        return ContinuousMaxMin(region, budget, self.seed, least=8 if self.t > _LARGE else 1)
 
     @cached_property
     def _starts(self) -> Array:

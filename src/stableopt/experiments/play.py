@@ -8,7 +8,7 @@ import numpy as np
 
 from stableopt import GP, Algorithm, Optimizer
 from stableopt._arrays import Array, Indices
-from stableopt.optimizer import Report
+from stableopt.answers import Report
 from stableopt.problems import Problem
 
 

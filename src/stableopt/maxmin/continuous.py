@@ -136,14 +136,14 @@ class _Minima(NamedTuple):
 class ContinuousMaxMin:
     """max over decisions of min over scenarios of any smooth function of points, for one region.
 
-    ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice). The same seed
-    gives the same answer.
+    ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice), where fewer
+    points at a time than ``least`` count as so many. The same seed gives the same answer.
     """
 
-    def __init__(self, region: Region, budget: int = 20_000, seed: int = 0) -> None:
+    def __init__(self, region: Region, budget: int = 20_000, seed: int = 0, least: int = 1) -> None:
         if budget < 1:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
-        self.region, self.budget, self.seed = region, budget, seed
+        self.region, self.budget, self.seed, self.least = region, budget, seed, least
         self._spread = region.scenarios(self._effort(1).scan, seed)
         # All decisions are screened with these. In few dimensions some more scenarios tell much, and no gradient tells
         # discrete alternatives apart.
@@ -156,7 +156,7 @@ class ContinuousMaxMin:
 
         ``starts`` (k, d) are decisions to begin with, ``known`` (t, P) points that may be worst cases.
         """
-        oracle = Oracle(self.region, F, self.budget)
+        oracle = Oracle(self.region, F, self.budget, self.least)
         pool = Pool(oracle, known)
         front = self._scan(oracle, pool, starts)
         first = front.X[:6].copy()
@@ -184,7 +184,7 @@ class ContinuousMaxMin:
 
     def minima(self, X: Array, F: Smooth, known: Array | None = None) -> tuple[Array, Array]:
         """Worst cases of several decisions at once: values (n,) and scenarios (n, q)."""
-        oracle = Oracle(self.region, F, self.budget)
+        oracle = Oracle(self.region, F, self.budget, self.least)
         found = self._inner(oracle, Pool(oracle, known), X, self._effort(len(X)))
         return found.V[:, 0], found.S[:, 0]
 
@@ -194,7 +194,7 @@ class ContinuousMaxMin:
 
     def best(self, X: Array, F: Smooth, known: Array | None = None) -> Found:
         """Among these decisions the one with the largest worst case: solved only where it can still win."""
-        oracle = Oracle(self.region, F, self.budget)
+        oracle = Oracle(self.region, F, self.budget, self.least)
         pool = Pool(oracle, known)
         above = self._inner(oracle, pool, X, _SCREEN).V[:, 0]
         order = np.argsort(-above, kind="stable")
@@ -214,10 +214,10 @@ class ContinuousMaxMin:
     def _effort(self, n: int) -> _Effort:
         """The full effort for a few decisions, less where they or a small budget ask for it."""
         share = min(64.0, self.budget / (2500.0 * n)) ** 0.5
-        counts = {
-            name: max(getattr(_QUICK, name), int(share * getattr(_FULL, name))) for name in ("scan", "known", "starts")
-        }
-        return _FULL._replace(**counts)
+        counts = {name: int(share * getattr(_FULL, name)) for name in ("scan", "known", "starts")}
+        # Where a point takes as long as several, steps one after the other are dearer than more starts at a time.
+        counts |= {name: getattr(_FULL, name) // self.least for name in ("steps", "polls")}
+        return _FULL._replace(**{name: max(getattr(_QUICK, name), count) for name, count in counts.items()})
 
     def _inner(self, oracle: Oracle, pool: Pool, X: Array, effort: _Effort, also: Array | None = None) -> _Minima:
         """Local minima of the decisions; scenarios ``also`` (n, m, q) are tried, too."""
@@ -341,6 +341,8 @@ class ContinuousMaxMin:
         for i in highest(V[:, 0], len(V)):
             if best is not None and np.abs(X[i] - best.decision).max(initial=0.0) < _SAME:
                 continue
+            if best is not None and oracle.left() < 0 and V[i, 0] <= best.value:
+                break  # it would not climb any more
             found = self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], best)
             if best is None or found.value > best.value:
                 best = found

@@ -50,9 +50,9 @@ class Evaluated(NamedTuple):
 class Oracle:
     """F as a function of decisions and scenarios; it counts what it evaluates and knows the range of what it saw."""
 
-    def __init__(self, region: Region, F: Smooth, budget: int) -> None:
+    def __init__(self, region: Region, F: Smooth, budget: int, least: int = 1) -> None:
         self.region, self.F, self.budget = region, F, budget
-        self.used = 0
+        self.used, self._least = 0, least
         # A discrete coordinate is one that clipping leaves alone, however far away it is.
         away = np.zeros((1, region.dim)) - FAR
         self.movable: NDArray[np.bool_] = region.clip(away)[0] > away[0]
@@ -139,7 +139,7 @@ class Oracle:
         return self.region.project(X, (1 - _INSIDE) * S)
 
     def _saw(self, v: Array, cost: int) -> None:
-        self.used += cost * len(v)
+        self.used += cost * max(len(v), self._least)
         if len(v):
             self._low, self._high = min(self._low, float(v.min())), max(self._high, float(v.max()))
 

@@ -1,30 +1,30 @@
-"""What the adversary may do: which points A(d) it can turn a decision d into.
-
-A perturbation moves x within the domain; a parameter set picks an unknown θ that is appended to x; groups let it
-pick any member. ``perturbation * parameters`` does both at once. Sets only say what is allowed: the max-min solvers
-of `stableopt.maxmin` find the worst case.
+"""Sets that move x to other points x' of the domain: balls in norms, boxes, ellipsoids, categories, sets of your own.
 
 Membership at the boundary: a distance up to 1e-9 (relative) beyond eps still counts as inside, so that a grid whose
 steps divide eps on paper also does so in floating point.
+
+Notation
+    x, x'                  where the decision is, and where the adversary moves it
+    A, B   (n, p), (m, p)  points, one a row: x in the rows of A, candidates for x' in those of B
+    reach  (p,)            how far each coordinate may move on its own; 0 in those that are not free
+    Σ, R                   the matrix of an ellipsoid, and its lower triangular root, Σ = R Rᵀ
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stableopt._arrays import Array, matrix, numbers, row_of, vector
-from stableopt._value import Value
-from stableopt.spaces import Space
+from stableopt._arrays import Array, numbers, vector
+from stableopt.uncertainty.base import Mask, Perturbation
 
 BOUNDARY = 1.0 + 1e-9
-Mask = NDArray[np.bool_]
 
 
 def boundary(reach: Array, magnitude: Array) -> float:
@@ -32,54 +32,6 @@ def boundary(reach: Array, magnitude: Array) -> float:
     free = reach > 0
     rounding = 4 * np.finfo(float).eps * np.max(magnitude[free] / reach[free], initial=0.0)
     return BOUNDARY + min(float(rounding), 1e-3)
-
-
-class UncertaintySet(Value):
-    """Any of the sets below."""
-
-    @property
-    def perturbations(self) -> list[Perturbation]:
-        """The parts that move x."""
-        return []
-
-    @property
-    def parameters(self) -> Parameters | Estimate | None:
-        """The part that chooses θ, if there is one."""
-        return None
-
-    def scaled(self, factor: float) -> UncertaintySet:
-        """The same set with every perturbation ``factor`` times as large; what has no size stays as it is."""
-        return self
-
-    def __mul__(self, other: UncertaintySet) -> Combined:
-        return Combined((*_parts(self), *_parts(other)))
-
-
-class Perturbation(UncertaintySet, ABC):
-    """Moves x to another point x' of D; with ``columns``, only those coordinates (by number or name) may change."""
-
-    columns: Sequence[int | str] | None
-
-    @property
-    def perturbations(self) -> list[Perturbation]:
-        """Itself."""
-        return [self]
-
-    @abstractmethod
-    def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B each row of A may be turned into (len(A), len(B))."""
-
-    @abstractmethod
-    def scaled(self, factor: float) -> Perturbation:
-        """The same perturbation, ``factor`` times as large."""
-
-    def free(self, dim: int) -> list[int]:
-        """The coordinates that may change, of ``dim``."""
-        columns = range(dim) if self.columns is None else self.columns
-        numbers = [c for c in columns if isinstance(c, int) and c < dim]
-        if len(numbers) < len(columns):
-            raise ValueError(f"expected numbers of columns of points with {dim} coordinates, got {list(columns)}")
-        return numbers
 
 
 class NormBall(Perturbation, ABC):
@@ -353,198 +305,6 @@ class Distance(Perturbation):
         return distances
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Parameters(UncertaintySet):
-    """An unknown parameter θ in Θ: x is turned into (x, θ) for any row θ of ``theta``, or any θ of a ``Space``."""
-
-    theta: ArrayLike | Space
-
-    @property
-    def parameters(self) -> Parameters:
-        """Itself."""
-        return self
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.theta, Space):
-            object.__setattr__(self, "theta", matrix(self.theta, "parameters"))
-
-    @property
-    def block(self) -> Array:
-        """Θ, one row per parameter (m, q)."""
-        return _rows(self.theta)
-
-    @property
-    def allowed(self) -> NDArray[np.intp]:
-        """Which rows of Θ the adversary may choose: all."""
-        return np.arange(len(self.block))
-
-    @property
-    def nominal(self) -> NDArray[np.intp]:
-        """Which rows of Θ stand for "no perturbation": all, since none is preferred."""
-        return self.allowed
-
-    def __repr__(self) -> str:
-        if isinstance(self.theta, Space):
-            return f"Parameters({self.theta})"
-        return f"Parameters({len(self.block)} parameters with {self.block.shape[1]} coordinates)"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Estimate(UncertaintySet):
-    """Robust estimation: θ is known to be near an estimate θ̄, within the perturbation ``within`` of it.
-
-    ``Estimate(theta, [0.5], Ball(0.1))`` turns x into (x, θ) for every row θ of ``theta`` at most 0.1 from 0.5. The
-    estimate is a row of ``theta`` itself, or a point of it where ``theta`` is a ``Space``.
-    """
-
-    theta: ArrayLike | Space
-    estimate: Any
-    within: Perturbation
-
-    @property
-    def parameters(self) -> Estimate:
-        """Itself."""
-        return self
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.within, Perturbation):
-            raise TypeError(f"expected a perturbation of the estimate such as Ball(0.1), got {self.within!r}")
-        if isinstance(self.theta, Space):
-            object.__setattr__(self, "estimate", _plain_point(self.theta, self.estimate))
-            return
-        theta = matrix(self.theta, "parameters")
-        estimate = theta[row_of(theta, self.estimate, "estimate", "Θ")]
-        object.__setattr__(self, "theta", theta)
-        object.__setattr__(self, "estimate", tuple(estimate.tolist()))
-        if not len(self.allowed):
-            raise ValueError(f"{self.within} allows no parameter at all for the estimate {estimate.tolist()}")
-
-    @property
-    def block(self) -> Array:
-        """Θ, one row per parameter (m, q)."""
-        return _rows(self.theta)
-
-    def scaled(self, factor: float) -> Estimate:
-        """The same estimate, with another perturbation of it."""
-        return replace(self, within=self.within.scaled(factor))
-
-    @property
-    def allowed(self) -> NDArray[np.intp]:
-        """Which rows of Θ the adversary may choose: those near the estimate."""
-        return np.flatnonzero(self.within.reaches(np.array([self.estimate], dtype=float), self.block)[0])
-
-    @property
-    def nominal(self) -> NDArray[np.intp]:
-        """Which row of Θ stands for "no perturbation": the estimate itself."""
-        return np.array([row_of(self.block, self.estimate, "estimate", "Θ")])
-
-    def __repr__(self) -> str:
-        if isinstance(self.theta, Space):
-            return f"Estimate({self.estimate}, within={self.within}, {self.theta})"
-        return f"Estimate({np.asarray(self.estimate).tolist()}, within={self.within}, {len(self.allowed)} parameters)"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Groups(UncertaintySet):
-    """The decision is a group and the adversary picks its worst member.
-
-    ``members`` lists the numbers of the points in each group, as a list of lists or a dictionary by name. Every point
-    belongs to a group at least; where it belongs to several, the first one is "its" group.
-    """
-
-    members: Mapping[str, Iterable[int]] | Sequence[Iterable[int]]
-    names: Sequence[str | int] | None = None
-
-    def __post_init__(self) -> None:
-        members = self.members
-        if isinstance(members, Mapping):
-            object.__setattr__(self, "names", tuple(members))
-            members = list(members.values())
-        if any(isinstance(group, str) or not isinstance(group, Iterable) for group in members):
-            raise ValueError(
-                f"expected a list of members for each group, got {members!r:.200}; labels: from_labels(...)"
-            )
-        groups = tuple(tuple(sorted({_number(i) for i in group})) for group in members)
-        names = tuple(range(len(groups))) if self.names is None else tuple(_name(name) for name in self.names)
-        if not groups or len(names) != len(groups) or len(set(names)) != len(names):
-            raise ValueError(f"expected at least one group and one distinct name each, got {len(groups)} and {names}")
-        for name, group in zip(names, groups, strict=True):
-            if not group:
-                raise ValueError(f"expected members in every group, got an empty group {name!r}: leave it out")
-        object.__setattr__(self, "members", groups)
-        object.__setattr__(self, "names", names)
-
-    @classmethod
-    def from_labels(cls, labels: Sequence[Any] | NDArray[Any]) -> Groups:
-        """Groups from one label per point, in the order of the sorted labels."""
-        if np.ndim(labels) != 1:
-            raise ValueError(f"expected one label per point in a flat list, got shape {np.shape(labels)}")
-        kinds = {type(label.item() if isinstance(label, np.generic) else label) for label in labels}
-        if len(kinds) != 1:
-            raise ValueError(
-                f"expected labels of one kind, such as all strings, got {sorted(k.__name__ for k in kinds)}"
-            )
-        found, inverse, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
-        members = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
-        names = found.tolist() if found.dtype.kind in "iuU" else [str(label) for label in found]
-        return cls([group.tolist() for group in members], names)
-
-    @property
-    def lists(self) -> list[list[int]]:
-        """The numbers of the points in each group, increasing."""
-        groups = self.members.values() if isinstance(self.members, Mapping) else self.members
-        return [list(group) for group in groups]
-
-    def __repr__(self) -> str:
-        return f"Groups({len(self.lists)} groups)"
-
-
-@dataclass(frozen=True, eq=False)
-class Combined(UncertaintySet):
-    """Several adversaries at once, each with its own coordinates; written as a product of sets."""
-
-    parts: Sequence[UncertaintySet]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
-        strays = [p for p in self.parts if not isinstance(p, Perturbation | Parameters | Estimate)]
-        if strays or len(self.parts) - len(self.perturbations) > 1:
-            raise TypeError(
-                f"expected perturbations and at most one set of parameters, got {list(self.parts)}: list combinations "
-                "of parameters as rows of one Θ, and points of D × Θ as members of groups"
-            )
-        chosen = [p.columns for p in self.perturbations]
-        flat = [c for columns in chosen for c in columns or ()]
-        if len(chosen) > 1 and (None in chosen or len(set(flat)) < len(flat)):
-            raise ValueError(f"expected perturbations with columns of their own (columns=...), got {chosen}")
-
-    def scaled(self, factor: float) -> Combined:
-        """Every part with another size."""
-        return Combined([part.scaled(factor) for part in self.parts])
-
-    @property
-    def perturbations(self) -> list[Perturbation]:
-        """The parts that move x."""
-        return [part for part in self.parts if isinstance(part, Perturbation)]
-
-    @property
-    def parameters(self) -> Parameters | Estimate | None:
-        """The part that chooses θ, if there is one."""
-        return next((part for part in self.parts if isinstance(part, Parameters | Estimate)), None)
-
-
-def continuous(uncertainty: UncertaintySet) -> bool:
-    """Whether the adversary has more than finitely many choices even on a finite domain."""
-    _parts(uncertainty)  # refuses what is no uncertainty set
-    return uncertainty.parameters is not None and isinstance(uncertainty.parameters.theta, Space)
-
-
-def _parts(uncertainty: UncertaintySet) -> tuple[UncertaintySet, ...]:
-    if not isinstance(uncertainty, UncertaintySet):
-        raise TypeError(f"expected an uncertainty set such as Ball(0.1), got {uncertainty!r}")
-    return tuple(uncertainty.parts) if isinstance(uncertainty, Combined) else (uncertainty,)
-
-
 def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
     from scipy.spatial.distance import cdist
 
@@ -572,18 +332,6 @@ def _scalar(distance: Any) -> float:
     return float(distance)
 
 
-def _number(member: Any) -> int:
-    if isinstance(member, bool) or not isinstance(member, int | np.integer):
-        raise ValueError(f"expected members of groups as numbers of points, 0, 1, 2, ..., got {member!r}")
-    return int(member)
-
-
-def _name(name: Any) -> str | int:
-    if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
-        raise TypeError(f"expected names of groups as strings or whole numbers, got {name!r}")
-    return str(name) if isinstance(name, str) else int(name)
-
-
 def _eps(eps: float) -> float:
     if isinstance(eps, bool) or not isinstance(eps, int | float | np.number) or not (math.isfinite(eps) and eps >= 0):
         raise ValueError(f"expected eps as a finite number >= 0, got {eps!r}")
@@ -607,22 +355,6 @@ def _columns(columns: Sequence[int | str] | None) -> tuple[int | str, ...] | Non
     if not chosen or any(c < 0 for c in chosen if isinstance(c, int)) or len(set(chosen)) < len(chosen):
         raise ValueError(f"expected distinct column numbers from 0, or names, got {list(columns)}")
     return chosen
-
-
-def _rows(theta: ArrayLike | Space) -> Array:
-    if isinstance(theta, Space):
-        raise TypeError(f"expected finitely many parameters as rows, got {theta}")
-    return np.asarray(theta)
-
-
-def _plain_point(space: Space, estimate: Any) -> tuple[Any, ...]:
-    """The values of an estimate that is a point of the space: in the order of its variables, whatever their names."""
-    names = space.flat_names
-    if isinstance(estimate, tuple | list) and names is not None and len(estimate) == len(names):
-        estimate = dict(zip(names, estimate, strict=True))
-    space.encode(estimate, "estimate")
-    values = np.atleast_1d(np.asarray(estimate, dtype=object)) if names is None else [estimate[n] for n in names]
-    return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
 
 
 def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:
