@@ -247,8 +247,7 @@ def test_the_worst_case_at_the_boundary_is_what_another_optimiser_finds(kind, di
         )
         theirs = min(solve(s).fun for s in starts)
         assert descended(region, x, c) == pytest.approx(theirs, abs=2e-3)
-        if kind == "ball":
-            assert ContinuousMaxMin(region).worst(x, Line(c)).value == pytest.approx(theirs, abs=1e-5)
+        assert ContinuousMaxMin(region).worst(x, Line(c)).value == pytest.approx(theirs, abs=1e-5)
 
 
 @pytest.mark.parametrize("log", [False, True])

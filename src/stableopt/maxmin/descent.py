@@ -168,16 +168,12 @@ class Descent:
         moving: Indices = np.arange(len(self.S))
         for _ in range(steps if self.S.shape[1] else 0):
             h, step = self.h[moving], self.step[moving]
-            aim = self.S[moving] - step[:, None] * h
-            trial = self.oracle.settled(self.X[moving], aim)
+            trial = self.oracle.settled(self.X[moving], self.S[moving] - step[:, None] * h)
             move = trial - self.S[moving]
             slope = np.einsum("ij,ij->i", move, h)
+            # Projection onto a ball within a box is not exact: a long step may lead nowhere and a shorter one down.
             stuck = slope >= -tolerance * self.oracle.scale
             shorter = stuck & (step * np.einsum("ij,ij->i", h, h) > _STILL * self.oracle.scale)
-            # Projection onto a ball within a box is not exact: a long step may lead nowhere and a shorter one down.
-            rows = np.flatnonzero(shorter)
-            onto_ball = self.oracle.region.project(self.X[moving[rows]], aim[rows])
-            shorter[rows] = np.abs(onto_ball - trial[rows]).max(axis=1, initial=0.0) > 2 * _INSIDE
             self.step[moving[shorter]] *= 0.1
             go, waiting = np.flatnonzero(~stuck), moving[shorter]
             moving = moving[go]

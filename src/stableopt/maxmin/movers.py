@@ -27,6 +27,7 @@ from stableopt.uncertainty import Within
 from stableopt.variables import Integer, Range, Variable
 
 _SWEEPS = 200  # of alternating projections
+_NEAR = 4.0  # what is further away is brought to this distance first, or the projections would take very many sweeps
 
 
 class Mover(ABC):
@@ -194,10 +195,9 @@ class NormMover(_Continuous):
 
 
 class EllipsoidMover(_Continuous):
-    """x' = x + R s with ‖s‖ ≤ 1, clipped to the domain, and then shortened where clipping leaves the ellipsoid.
+    """x' = x + R s with ‖s‖ ≤ 1 and x' in the domain, a convex set of scenarios; any other s means the nearest of them.
 
-    The scenarios of a decision are those that need neither, a convex set; `project` finds the nearest of them, so that
-    a descent slides along the ends of ranges, where a decision at such an end has its worst cases.
+    So a descent slides along the ends of ranges, where a decision at such an end has its worst cases.
     """
 
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], root: Array) -> None:
@@ -214,7 +214,7 @@ class EllipsoidMover(_Continuous):
         return x, y, np.maximum(length, 1.0), np.abs(wanted - clipped) <= 1e-7 * (self._ends[1] - self._ends[0])
 
     def move(self, C: Array, S: Array) -> Array:
-        x, y, length, _ = self._moved(C, S)
+        x, y, length, _ = self._moved(C, self.project(C, S))
         return np.clip(self._coordinates(np.clip(x + y / length, *self._ends)), self._lower, self._upper)
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
@@ -231,6 +231,7 @@ class EllipsoidMover(_Continuous):
 
     def project(self, C: Array, S: Array) -> Array:
         """Into the ball, and where that leads out of the domain, into both (Dykstra's alternating projections)."""
+        near = S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True) / _NEAR)
         S = _into_ball(S)
         x, (low, high) = self._values(C), self._ends
         wanted = x + S @ self._root.T
@@ -239,7 +240,7 @@ class EllipsoidMover(_Continuous):
         if not len(rows):
             return S
         lower, upper = low - x[rows], high - x[rows]
-        s, ball, slabs = S[rows], np.zeros((len(rows), self.width)), np.zeros((self.width, len(rows), self.width))
+        s, ball, slabs = near[rows], np.zeros((len(rows), self.width)), np.zeros((self.width, len(rows), self.width))
         for _ in range(_SWEEPS):
             before = s
             for j, (a, square) in enumerate(zip(self._root, np.sum(self._root**2, axis=1), strict=True)):
