@@ -23,7 +23,7 @@ from stableopt.kernels import Kernel
 from stableopt.maxmin.continuous import ContinuousMaxMin, Found, Smooth
 from stableopt.maxmin.descent import spread_out
 from stableopt.maxmin.region import SpaceRegion
-from stableopt.search import BUDGET
+from stableopt.search import usual_budget
 from stableopt.spaces import Space
 
 CASES = {1: 40, 2: 40, 3: 40, 6: 40, 10: 40}
@@ -59,13 +59,14 @@ class Case:
         region = SpaceRegion(Space([(0.0, 1.0)] * dim), ball)
         return cls(posterior.bound((1.0, 2.0)[rng.integers(2)]), posterior, region, ball)
 
-    def solver(self, budget: int = BUDGET) -> ContinuousMaxMin:
-        return ContinuousMaxMin(self.region, budget)
+    def solver(self, times: int = 1) -> ContinuousMaxMin:
+        """With the budget of an optimiser, or a multiple of it."""
+        return ContinuousMaxMin(self.region, times * usual_budget(self.region.dim))
 
-    def solved(self, budget: int = BUDGET) -> Found:
+    def solved(self) -> Found:
         """What an optimiser would get: it knows its observations and a few past decisions."""
         X = self.posterior.X
-        return self.solver(budget).maximin(self.ucb, X[-5:], X)
+        return self.solver().maximin(self.ucb, X[-5:], X)
 
     def spread(self) -> float:
         values = self.ucb(np.vstack([self.region.decisions(4096, 1), self.posterior.X]))
@@ -92,7 +93,7 @@ class Case:
 
 def losses(case: Case, found: Found, times: int) -> tuple[float, float]:
     """How far the decision's true worst case is below the best known, and its claimed one above, per spread."""
-    X, reference = case.posterior.X, case.solver(BUDGET * times)
+    X, reference = case.posterior.X, case.solver(times)
     starts = np.vstack([X, case.enumerated()]) if case.region.dim in GRID else X
     best = reference.worst(reference.maximin(case.ucb, starts, X).decision, case.ucb, X).value
     true = min(reference.worst(found.decision, case.ucb, X).value, found.value)
@@ -117,7 +118,7 @@ class Polynomial:
         by_y = self.y_powers.deriv()(y) + 4.1 * x + 0.2 * x**2 * y - 0.8 * x * y - 0.4 * x**2
         return value, np.stack([by_x, by_y], axis=1) * (self.high - self.low)
 
-    def solved(self, budget: int = BUDGET, seed: int = 0) -> tuple[Array, float]:
+    def solved(self, budget: int = usual_budget(2), seed: int = 0) -> tuple[Array, float]:
         """The stable optimum in the paper's units."""
         region = SpaceRegion(Space(list(zip(self.low.tolist(), self.high.tolist(), strict=True))), Ball(0.5))
         found = ContinuousMaxMin(region, budget, seed).maximin(self)

@@ -366,6 +366,8 @@ def test_pull_is_what_differences_say(data):
     region, X, S = cases(data.draw, kinds=floats())
     X, S = 0.02 + 0.96 * X, 0.9 * S
     X[:, region._discrete] = region.decisions(1, 0)[0, region._discrete]
+    if any(isinstance(mover, EllipsoidMover) for mover in region.movers):
+        S = 0.9 * region.project(X, S)  # outside, a scenario means the nearest one inside
     h = 1e-6
     by_x, by_s = region.pull(X, S, smooth(region.points(X, S))[1])
     assert np.all(by_x[:, region._discrete] == 0)

@@ -55,13 +55,13 @@ SPACES = {
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Searches with less effort, where the promise does not depend on it."""
-    monkeypatch.setattr(search, "BUDGET", 2000)
+    monkeypatch.setattr(search, "usual_budget", lambda dim: 2000)
 
 
 @pytest.fixture
 def thorough(monkeypatch, quick):
     """Searches as users have them."""
-    monkeypatch.setattr(search, "BUDGET", 20_000)
+    monkeypatch.setattr(search, "usual_budget", lambda dim: 20_000)
 
 
 def start(where, gp=None, **options):

@@ -23,13 +23,17 @@ from stableopt.uncertainty import Estimate, Parameters, Rectangle
 
 Row = tuple[float, ...]
 
-BUDGET = 12_000  # evaluations of a bound in one search for a decision
 _LARGE = 500  # observations
 _KNOWN = 100  # observed points that a search tries as worst cases
 _STARTS = 32  # past decisions that a search starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
 _OTHERS = 64  # points of a decision to choose from where its worst one is being measured already
 _SAME = 1e-6  # so close in every coordinate, two points are the same to workers
+
+
+def usual_budget(dim: int) -> int:
+    """How often a bound is evaluated in one search for a decision with so many coordinates: `benchmarks.accuracy`."""
+    return 8_000 + 2_000 * dim
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +276,7 @@ class SpaceState(State):
     @cached_property
     def _budget(self) -> int:
         """With very many observations every evaluation is dear: a search costs about as much as learning the model."""
-        return max(1_000, min(BUDGET, int(BUDGET * 150 / max(1, self.t))))
+        return max(1_000, int(usual_budget(self.setting.dim) * min(1.0, 150 / max(1, self.t))))
 
     @cached_property
     def _low(self) -> Array:

@@ -395,7 +395,7 @@ class ContinuousMaxMin:
         Ends when nothing is to be gained on the active scenarios and the full inner side finds no worse one, when the
         decision cannot beat its rival any more, or when the budget is used up.
         """
-        radius, room, effort = 0.2, 2 * (self.region.dim + 2), self._effort(2)
+        radius, room, effort = 0.2, 2 * (self.region.dim + 2), self._effort(1)
         for i in range(40):
             trial, above, order = climb(oracle, x, T, radius, 6 + 2 * i)
             T = T[order[:room]]
