@@ -20,7 +20,7 @@ test: .venv/.stamp-dev ## lint, check the types and run every test
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-bench: .venv/.stamp-bench ## run the benchmarks
+bench: .venv/.stamp-bench ## run the benchmarks (a quarter of an hour; movie ratings are downloaded)
 	$(BIN)/python -m benchmarks
 
 rivals: .venv-rivals/.stamp ## compare with BoTorch, in an environment of its own (hours)

@@ -10,7 +10,7 @@ import pytest
 
 import benchmarks.accuracy as accuracy
 from stableopt.maxmin.continuous import ContinuousMaxMin
-from stableopt.maxmin.descent import Descent, Oracle, ascent, onto_simplex, spread_out
+from stableopt.maxmin.descent import Descent, Oracle, ascent, lowest, onto_simplex, spread_out
 
 # ------------------------------------------------------------------------------------------------------- regions
 
@@ -437,3 +437,11 @@ def test_random_posteriors_are_solved_and_a_crippled_search_is_noticed():
         crippled.append(accuracy.losses(case, solver._found(x, np.array([value]), S[:1]), 1))
     assert np.mean(np.array(crippled)[:, 0] > accuracy.LOSS) > 0.5
     assert np.mean(np.array(crippled)[:, 1] > accuracy.INNER) > 0.2
+
+
+def test_scenarios_that_meet_count_once():
+    V = np.array([[3.0, 1.0, 1.0, 2.0], [0.0, 4.0, 4.0, 5.0]])
+    S = np.array([[[0.3], [0.1], [0.1], [0.2]], [[0.0], [0.4], [0.9], [0.5]]])
+    assert lowest(V, 3).tolist() == [[1, 2, 3], [0, 1, 2]]
+    assert lowest(V, 3, S).tolist() == [[1, 3, 0], [0, 1, 2]]
+    assert lowest(V, 4, S).tolist() == [[1, 3, 0, 2], [0, 1, 2, 3]]

@@ -250,6 +250,40 @@ def test_the_worst_case_at_the_boundary_is_what_another_optimiser_finds(kind, di
         assert ContinuousMaxMin(region).worst(x, Line(c)).value == pytest.approx(theirs, abs=1e-5)
 
 
+@pytest.mark.parametrize("length", [1.5, 4.0, 1e6])
+def test_the_projection_into_an_ellipsoid_at_the_boundary_is_what_another_optimiser_finds(length):
+    rng = np.random.default_rng(4)
+    for dim in (2, 3, 3, 4):
+        root = 0.2 * rng.normal(size=(dim, dim))
+        region = SpaceRegion(Space([(0, 1)] * dim), Ellipsoid((root @ root.T + 1e-3 * np.eye(dim)).tolist()))
+        R, x = region.movers[0]._root, rng.integers(0, 2, dim).astype(float)
+        wanted = rng.normal(size=dim)
+        wanted *= length / np.linalg.norm(wanted)
+        found = region.project(x[None], wanted[None])[0]
+        limits = [
+            {"type": "ineq", "fun": lambda s: 1 - s @ s},
+            {"type": "ineq", "fun": lambda s, R=R, x=x: np.concatenate([x + R @ s, 1 - x - R @ s])},
+        ]
+        away = lambda s, w=wanted: ((s - w) ** 2).sum() / length**2  # noqa: E731
+        theirs = minimize(away, 0 * wanted, method="SLSQP", constraints=limits, options={"ftol": 1e-14, "maxiter": 500})
+        assert np.linalg.norm(found) <= 1 + 1e-9
+        assert np.all(np.abs(np.clip(x + R @ found, 0, 1) - x - R @ found) < 1e-6)
+        if length < 5:
+            assert found == pytest.approx(theirs.x, abs=2e-4)
+        else:  # as far as is allowed in that direction
+            direction = wanted / length
+            assert found @ direction >= theirs.x @ direction - 2e-2
+
+
+def test_what_moves_an_ellipsoid_also_moves_it_on_its_surface():
+    region = SpaceRegion(Space([(0, 1), (0, 2)]), Ellipsoid([[0.04, 0.03], [0.03, 0.05]]))
+    R, rng = region.movers[0]._root, np.random.default_rng(0)
+    X, S, G = np.full((200, 2), 0.5), rng.normal(size=(200, 2)), rng.normal(size=(200, 2))
+    S = region.project(X, S / np.linalg.norm(S, axis=1, keepdims=True))
+    by_x, by_s = region.pull(X, S, G)
+    assert np.allclose(by_x, G) and np.allclose(by_s, G / [1.0, 2.0] @ R, rtol=1e-12)
+
+
 @pytest.mark.parametrize("log", [False, True])
 def test_a_wider_evaluation_range_lets_points_leave_but_not_decisions(log):
     x = Float(1.0, 2.0, log=log, evaluate=(0.8, 2.5))

@@ -58,10 +58,13 @@ def quick(monkeypatch):
     monkeypatch.setattr(search, "usual_budget", lambda dim: 2000)
 
 
+USUAL = search.usual_budget
+
+
 @pytest.fixture
 def thorough(monkeypatch, quick):
     """Searches as users have them."""
-    monkeypatch.setattr(search, "usual_budget", lambda dim: 20_000)
+    monkeypatch.setattr(search, "usual_budget", USUAL)
 
 
 def start(where, gp=None, **options):
@@ -420,7 +423,7 @@ def test_rules_that_need_a_list_of_points_are_refused_in_a_space():
 
 def test_nothing_can_be_reported_before_anything_is_known():
     optimizer = start("a line")
-    refused(lambda: optimizer.decision, ValueError, "nothing to report yet")
+    refused(optimizer.decide, ValueError, "nothing to report yet")
     refused(optimizer.report, ValueError, "nothing to report yet")
     optimizer.tell(optimizer.ask(), None)
     refused(optimizer.report, ValueError, "nothing to report yet")

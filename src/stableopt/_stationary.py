@@ -28,7 +28,7 @@ from stableopt.kernels import SE, Kernel, Matern, Scaled, Stationary
 LARGEST = 512  # observations: beyond, the triangular solves of the general way are faster than products with L⁻¹
 
 
-class Part(NamedTuple):
+class Ingredients(NamedTuple):
     """What a bound needs of one posterior."""
 
     kernel: Kernel
@@ -47,7 +47,7 @@ class StationaryBound:
         self._parts = parts
 
     @classmethod
-    def of(cls, parts: Sequence[Part]) -> Self | None:
+    def of(cls, parts: Sequence[Ingredients]) -> Self | None:
         """For these posteriors, or None where the general way is the right one."""
         found = [_Stationary.of(part) for part in parts]
         known = [part for part in found if part is not None]
@@ -56,7 +56,7 @@ class StationaryBound:
     def __call__(self, Z: Array, c: float) -> Array:
         """The bound at the rows of Z, (n,)."""
         values = np.empty(len(Z))
-        for some in chunks(len(Z), self._parts[0].t):
+        for some in chunks(len(Z), len(self._parts) * self._parts[0].t):
             mean, std, _ = _mixed([part.moments(Z[some], slopes=False) for part in self._parts])
             values[some] = mean + c * std
         return values
@@ -67,7 +67,7 @@ class StationaryBound:
         dμ_i = α_i·dk and dσ_i² = −2A_i·dk, so d(μ + cσ) is the average of (1 + c/σ (μ_i − μ)) α_i·dk − c/σ A_i·dk.
         """
         values, gradient = np.empty(len(Z)), np.empty(Z.shape)
-        for some in chunks(len(Z), self._parts[0].t):
+        for some in chunks(len(Z), len(self._parts) * self._parts[0].t):
             each = [part.moments(Z[some], slopes=True) for part in self._parts]
             mean, std, away = _mixed(each)
             values[some] = mean + c * std
@@ -106,7 +106,7 @@ def _mixed(each: Sequence[_Moments]) -> tuple[Array, Array, Sequence[Array]]:
 class _Stationary:
     """One posterior."""
 
-    def __init__(self, kernel: Stationary, variance: float, part: Part) -> None:
+    def __init__(self, kernel: Stationary, variance: float, part: Ingredients) -> None:
         from scipy.spatial.distance import cdist
 
         self._distances = cdist
@@ -120,7 +120,7 @@ class _Stationary:
         self._alpha = self._whitened @ self._inverse
 
     @classmethod
-    def of(cls, part: Part) -> Self | None:
+    def of(cls, part: Ingredients) -> Self | None:
         own = part.kernel
         kernel, variance = (own.kernel, own.variance) if isinstance(own, Scaled) else (own, 1.0)
         known = isinstance(kernel, SE) or (isinstance(kernel, Matern) and kernel.nu in (1.5, 2.5))

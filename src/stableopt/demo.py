@@ -111,6 +111,6 @@ def comparison(problem: Problem, curves: dict[str, Array]) -> Figure:
     left, middle, right = figure.subplots(1, 3)
     plots.surface(left, problem, problem.values, "$f(x, y)$")
     plots.surface(middle, problem, problem.setting.solver.minima(problem.values), "worst case $g(x, y)$")
-    plots.regrets(right, curves)
+    plots.curves(right, curves)
     right.set_title(f"mean over {len(next(iter(curves.values())))} runs")
     return figure

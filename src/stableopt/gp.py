@@ -40,7 +40,7 @@ from stableopt._factors import (
     whiten_columns,
     whitened,
 )
-from stableopt._stationary import Part, StationaryBound
+from stableopt._stationary import Ingredients, StationaryBound
 from stableopt._value import Value
 from stableopt.kernels import Kernel, Linear
 
@@ -268,12 +268,12 @@ class Posterior(ReadOnly):
     @cached_property
     def stationary(self) -> StationaryBound | None:
         """The same bounds written out for a common kernel, if it is one."""
-        return StationaryBound.of([self.part])
+        return StationaryBound.of([self.ingredients])
 
     @property
-    def part(self) -> Part:
+    def ingredients(self) -> Ingredients:
         """What bounds need of it."""
-        return Part(self.gp.kernel, self.gp.mean, self.X, self.factor, self.whitened)
+        return Ingredients(self.gp.kernel, self.gp.mean, self.X, self.factor, self.whitened)
 
     def bound(self, c: float) -> Bound:
         """The function mean + c·std, with its gradient."""

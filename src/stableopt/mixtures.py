@@ -83,7 +83,7 @@ class Mixture(ReadOnly):
     @cached_property
     def stationary(self) -> StationaryBound | None:
         """The same bounds written out for a common kernel, if it is one."""
-        return StationaryBound.of([posterior.part for posterior in self.posteriors])
+        return StationaryBound.of([posterior.ingredients for posterior in self.posteriors])
 
     def update(self, x: ArrayLike, y: float, noise: float | None = None) -> Mixture:
         """The mixture with one more observation."""

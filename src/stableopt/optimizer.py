@@ -218,9 +218,8 @@ class Optimizer:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
         return self.report_of(self._state)
 
-    @property
-    def decision(self) -> Any:
-        """The decision that `report` has, without the bounds: on a box, these take longer to find than a suggestion."""
+    def decide(self) -> Any:
+        """The decision of `report` without its bounds, which take longer to find than a suggestion in a `Space`."""
         return self._setting.decision(self._chosen(self._state))
 
     def report_of(self, state: Any) -> Report:

@@ -125,23 +125,23 @@ def surface(axes: Axes, problem: Problem, values: Array, title: str) -> None:
     axes.legend(loc="lower right", fontsize=8, framealpha=0.9)
 
 
-def regrets(axes: Axes, curves: Mapping[str, Array]) -> None:
-    """Mean ε-regret over rounds for each algorithm, with a band of one standard error; rows of a curve are runs."""
-    for name, runs in curves.items():
+def curves(axes: Axes, measured: Mapping[str, Array], label: str = "mean ε-regret", bottom: float | None = 0.0) -> None:
+    """The mean over runs by round for each algorithm, with a band of one standard error; rows of a curve are runs."""
+    for name, runs in measured.items():
         t = np.arange(1, runs.shape[1] + 1)
         mean = runs.mean(axis=0)
         error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.zeros_like(mean)
-        style: dict[str, Any] = {
-            "color": COLOURS.get(name),
-            "marker": _MARKERS.get(name),
-            "markevery": max(1, len(t) // 10),
-            "ms": 5,
-        }
-        axes.plot(t, mean, lw=1.8, label=name, **style)
-        axes.fill_between(t, mean - error, mean + error, color=COLOURS.get(name), alpha=0.15, lw=0)
-    axes.set(xlabel="round $t$", ylabel="mean ε-regret", xlim=(1, None))
-    axes.set_ylim(bottom=0)
+        style: dict[str, Any] = {"marker": _MARKERS.get(name), "markevery": max(1, len(t) // 10), "ms": 5}
+        axes.plot(t, mean, lw=1.8, color=colour_of(name), label=name, **style)
+        axes.fill_between(t, mean - error, mean + error, color=colour_of(name), alpha=0.15, lw=0)
+    axes.set(xlabel="round $t$", ylabel=label, xlim=(1, None))
+    axes.set_ylim(bottom=bottom)
     _finish(axes)
+
+
+def colour_of(algorithm: str) -> str:
+    """The same colour in every figure; what is not an algorithm of the paper is grey."""
+    return COLOURS.get(algorithm, "#777777")
 
 
 def share_legend(figure: Figure) -> None:

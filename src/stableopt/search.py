@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from stableopt._arrays import Array, frozen
+from stableopt._stationary import LARGEST
 from stableopt.gp import Bound, Posterior
 from stableopt.learning import Belief, Mixture
 from stableopt.maxmin.continuous import ContinuousMaxMin, Found
@@ -23,7 +24,6 @@ from stableopt.uncertainty import Estimate, Parameters, Rectangle
 
 Row = tuple[float, ...]
 
-_LARGE = 500  # observations
 _KNOWN = 100  # observed points that a search tries as worst cases
 _STARTS = 32  # past decisions that a search starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
@@ -294,7 +294,7 @@ class SpaceState(State):
 
     def _searching(self, region: SpaceRegion, budget: int) -> ContinuousMaxMin:
         # With many observations, a point alone takes as long as several: to read their factor from memory takes time.
-        return ContinuousMaxMin(region, budget, self.seed, least=8 if self.t > _LARGE else 1)
+        return ContinuousMaxMin(region, budget, self.seed, least=8 if self.t > LARGEST else 1)
 
     @cached_property
     def _starts(self) -> Array:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from stableopt import Ball
+from stableopt import Ball, plots
 from stableopt._arrays import Array
 from stableopt.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
-from stableopt.experiments.output import colour_of
 from stableopt.experiments.play import run_seed
 from stableopt.maxmin import Setting
 from stableopt.rules import ALGORITHMS
@@ -124,7 +123,7 @@ class LowerBound(Experiment):
     def _draw_failures(self, axes: Axes, results: Results) -> None:
         t = np.arange(1, results.plan.rounds + 1)
         for name in results.plan.algorithms:
-            axes.plot(t, results.stacked(name, "failed").mean(axis=0), color=colour_of(name), lw=1.6, label=name)
+            axes.plot(t, results.stacked(name, "failed").mean(axis=0), color=plots.colour_of(name), lw=1.6, label=name)
         axes.plot(t, self._floor(len(t)), color="black", ls="--", lw=1.6, label="no algorithm fails less often")
         axes.axvline(self.bound, ymax=0.75, color="black", lw=0.8)
         axes.annotate(f" T = {self.bound}", (self.bound, 0.71), fontsize=9)

@@ -86,22 +86,9 @@ def _csv(results: Results) -> bytes:
 
 def draw_curves(axes: Axes, experiment: Experiment, results: Results) -> None:
     """Mean of the experiment's measure over the rounds, by algorithm, with a band of one standard error."""
-    t = np.arange(1, results.plan.rounds + 1)
-    for name, runs in results.curves.items():
-        mean, error, colour = runs.mean(axis=0), stderr(runs), colour_of(name)
-        axes.plot(t, mean, lw=1.8, color=colour, label=name)
-        axes.fill_between(t, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
-    axes.set(xlabel="round $t$", ylabel=f"mean {experiment.measure}", xlim=(1, None))
-    if not experiment.larger_is_better:
-        axes.set_ylim(bottom=0)
+    bottom = None if experiment.larger_is_better else 0.0
+    plots.curves(axes, results.curves, f"mean {experiment.measure}", bottom)
     axes.set_title(f"mean over {results.plan.runs} runs, band: one standard error")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False)
-
-
-def colour_of(algorithm: str) -> str:
-    """The same colour in every figure; what is not an algorithm of the paper is grey."""
-    return plots.COLOURS.get(algorithm, "#777777")
 
 
 def rows(experiment: Experiment, results: Results) -> list[list[str]]:

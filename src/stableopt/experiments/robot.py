@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt import Learned, Optimizer, Parameters, Space
+from stableopt import Learned, Optimizer, Parameters, Space, plots
 from stableopt._arrays import Array
 from stableopt.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
-from stableopt.experiments.output import colour_of, draw_curves
+from stableopt.experiments.output import draw_curves
 from stableopt.experiments.play import run_seed
 from stableopt.experiments.pushing import LOWER, UPPER, goals, push
 from stableopt.fit import Gamma, LogUniform
@@ -101,7 +101,7 @@ class Robot(Experiment):
             for _ in range(plan.rounds):
                 query = optimizer.ask()
                 optimizer.tell(query, value(query.point))
-                reports.append(np.asarray(optimizer.decision, dtype=float))
+                reports.append(np.asarray(optimizer.decide(), dtype=float))
             curve = np.array([robust(report, theta) for report in reports])
             found[name] = {"curve": curve, "reported": reports[-1], "targets": theta}
         return found
@@ -154,7 +154,7 @@ def _table_top(axes: Axes, results: Results) -> None:
     axes.plot(0, 0, "o", mfc="none", color="black", ms=14, ls="none", label="the object at the start")
     for name in results.plan.algorithms:
         end = push(*results.stacked(name, "reported")[0].tolist())
-        axes.plot(*end, "o", color=colour_of(name), ms=8, ls="none", label=name)
+        axes.plot(*end, "o", color=plots.colour_of(name), ms=8, ls="none", label=name)
     axes.set(title="where the reported push leaves the object, first run", xlabel="$x$", ylabel="$y$")
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[["top", "right"]].set_visible(False)

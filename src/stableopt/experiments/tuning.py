@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from stableopt import GP, SE, Algorithm, Grid, Optimizer, Rectangle
+from stableopt import GP, SE, Algorithm, Grid, Optimizer, Rectangle, plots
 from stableopt._arrays import Array
 from stableopt.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size, paired
 from stableopt.experiments.classifiers import CELLS, DATA, MODELS, Trial
-from stableopt.experiments.output import colour_of, draw_curves
+from stableopt.experiments.output import draw_curves
 from stableopt.experiments.play import run_seed
 from stableopt.fit import LogNormal, fit
 from stableopt.rules import BestSoFar, LargestUcb, OptimisticPessimistic
@@ -157,7 +157,7 @@ class Tuning(Experiment):
         for shift, name in enumerate(results.plan.algorithms):
             at = heights + 0.2 * (shift - 1)
             valid, tests = (results.stacked(name, what).mean(axis=0) for what in ("valid", "tests"))
-            colour = colour_of(name)
+            colour = plots.colour_of(name)
             right.hlines(at, tests, valid, color=colour, lw=1.5)
             right.plot(valid, at, "o", mfc="white", color=colour, ms=6)
             right.plot(tests, at, "o", color=colour, ms=6, label=name)

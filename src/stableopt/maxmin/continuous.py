@@ -34,8 +34,9 @@ from stableopt.maxmin.front import Front, Pool
 
 _POLLED = 1e-5  # of the spread of F: what a jump must gain
 _CLOSE = 2e-6  # of the spread of F: the two sides of the search have met
+_EXCHANGES = 40
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
-_SAME = 0.01  # what begins this close to where another decision ended is on the same hill
+_SAME = 0.01  # what begins this close to where a better decision ended is on the same hill
 _LEAPS = np.geomspace(0.001, 0.5, 8)
 
 
@@ -180,7 +181,8 @@ class ContinuousMaxMin:
             return found
         T = oracle.anchored(X, S, T)
         oracle.used = min(oracle.used, int(0.8 * self.budget))
-        return self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], None)
+        better = self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], found)
+        return better if better.value > found.value else found
 
     def minima(self, X: Array, F: Smooth, known: Array | None = None) -> tuple[Array, Array]:
         """Worst cases of several decisions at once: values (n,) and scenarios (n, q)."""
@@ -233,9 +235,9 @@ class ContinuousMaxMin:
         m = min(effort.starts, S.shape[1])
         S = np.take_along_axis(S, lowest(V, m, S if effort.apart else None)[:, :, None], axis=1)
         descent = Descent(oracle, *paired(X, S))
-        for steps in (3, 5, effort.steps):
+        for steps, share in ((3, 2), (5, 2), (effort.steps, 1)):
             descent.advance(steps, effort.tolerance)
-            kept = m if steps == effort.steps else max(1, m // 2)
+            kept = max(1, m // share)
             best = lowest(descent.v.reshape(n, m), kept, descent.S.reshape(n, m, q) if effort.apart else None)
             descent.keep((best + m * np.arange(n)[:, None]).ravel())
             m = kept
@@ -301,7 +303,7 @@ class ContinuousMaxMin:
         return S, oracle.values(X, S)
 
     def _many(self, usual: int) -> int:
-        """How many decisions go on where it is this many with the usual budget."""
+        """How many decisions go on where it is this many with a budget of 20,000."""
         return max(2, round(usual * math.sqrt(self.budget / 20_000)))
 
     def _slots(self) -> int:
@@ -339,10 +341,11 @@ class ContinuousMaxMin:
         T = oracle.anchored(X, np.concatenate([S, front.S[order]], axis=1), T)
         best: Found | None = None
         for i in highest(V[:, 0], len(V)):
-            if best is not None and np.abs(X[i] - best.decision).max(initial=0.0) < _SAME:
-                continue
-            if best is not None and oracle.left() < 0 and V[i, 0] <= best.value:
-                break  # it would not climb any more
+            if best is not None and V[i, 0] <= best.value:
+                away = np.abs(X[i] - best.decision)
+                same = away.max(initial=0.0) < _SAME and not away[~oracle.movable].any()
+                if same or oracle.left() < 0:  # on the same hill, or it would not climb any more
+                    continue
             found = self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], best)
             if best is None or found.value > best.value:
                 best = found
@@ -393,15 +396,16 @@ class ContinuousMaxMin:
         """Climb on the active scenarios, find the worst cases there, make them active; from the best decision so far.
 
         Ends when nothing is to be gained on the active scenarios and the full inner side finds no worse one, when the
-        decision cannot beat its rival any more, or when the budget is used up.
+        decision does not promise to beat its rival, or when the budget is used up.
         """
         radius, room, effort = 0.2, 2 * (self.region.dim + 2), self._effort(1)
-        for i in range(40):
+        start, first = x, v
+        for i in range(_EXCHANGES):
             trial, above, order = climb(oracle, x, T, radius, 6 + 2 * i)
             T = T[order[:room]]
             if rival is not None and above <= rival.value:
                 return rival
-            spent = oracle.left() < 0
+            spent = oracle.left() < 0 or i == _EXCHANGES - 1
             still = radius < 1e-6 or float(np.abs(trial - x).max(initial=0.0)) < _STILL
             done = spent or still or above <= v + _CLOSE * oracle.scale
             at = (x if done else trial)[None]
@@ -425,4 +429,8 @@ class ContinuousMaxMin:
                 radius = 0.5 * min(radius, float(np.abs(trial - x).max()))
             lower = V[0] < above
             T = np.vstack([oracle.anchored(at, S[:, lower], new[:, lower])[0], T])
+        if v < first and x is not start:  # what looked better on the way is not: perhaps the start is
+            V, S, _ = self._inner(oracle, pool, start[None], effort)
+            if V[0, 0] > v:
+                x, v, worst = start, float(V[0, 0]), S[0, :1]
         return self._found(x, np.array([v]), worst, above)

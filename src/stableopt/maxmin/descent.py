@@ -139,8 +139,8 @@ class Oracle:
         return self.region.project(X, (1 - _INSIDE) * S)
 
     def _saw(self, v: Array, cost: int) -> None:
-        self.used += cost * max(len(v), self._least)
         if len(v):
+            self.used += cost * max(len(v), self._least)
             self._low, self._high = min(self._low, float(v.min())), max(self._high, float(v.max()))
 
 
@@ -209,7 +209,7 @@ def paired(X: Array, S: Array) -> tuple[Array, Array]:
 def lowest(V: Array, m: int, apart: Array | None = None) -> NDArray[np.intp]:
     """Columns of the m smallest values of each row, increasing (n, m).
 
-    With scenarios ``apart`` (n, k, q), those that are almost the same as one before them come last.
+    With scenarios ``apart`` (n, k, q), those that are almost the same as the next lower one come last.
     """
     order = np.argsort(V, axis=1, kind="stable")
     if apart is not None:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stableopt._arrays import Array, Indices, cartesian
 from stableopt.spaces import distinct
@@ -27,7 +26,8 @@ from stableopt.uncertainty import Within
 from stableopt.variables import Integer, Range, Variable
 
 _SWEEPS = 200  # of alternating projections
-_NEAR = 4.0  # what is further away is brought to this distance first, or the projections would take very many sweeps
+_NEAR = 4.0  # from further away, the projections would take very many sweeps
+_FURTHER = 8  # steps in that direction instead
 
 
 class Mover(ABC):
@@ -204,46 +204,48 @@ class EllipsoidMover(_Continuous):
         super().__init__(columns, ranges)
         self._root, self._inverse = root, np.linalg.inv(root)
 
-    def _moved(self, C: Array, S: Array) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-        """x, the offset y that clipping leaves, its length m ≥ 1 in the ellipsoid (n, 1), and what is not clipped."""
-        x = self._values(C)
-        wanted = x + S @ self._root.T
-        clipped = np.clip(wanted, *self._ends)
-        y = clipped - x
-        length = np.linalg.norm(y @ self._inverse.T, axis=1, keepdims=True)
-        return x, y, np.maximum(length, 1.0), np.abs(wanted - clipped) <= 1e-7 * (self._ends[1] - self._ends[0])
-
     def move(self, C: Array, S: Array) -> Array:
-        x, y, length, _ = self._moved(C, self.project(C, S))
-        return np.clip(self._coordinates(np.clip(x + y / length, *self._ends)), self._lower, self._upper)
+        x = self._values(C)
+        moved = np.clip(x + self.project(C, S) @ self._root.T, *self._ends)
+        length = np.linalg.norm((moved - x) @ self._inverse.T, axis=1, keepdims=True)
+        moved = np.clip(x + (moved - x) / np.maximum(length, 1.0), *self._ends)  # rounding may lead out
+        return np.clip(self._coordinates(moved), self._lower, self._upper)
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
-        x, y, length, free = self._moved(C, S)
-        moved = np.clip(x + y / length, *self._ends)
-        by_moved = G / self._span
+        x = self._values(C)
+        wanted = x + S @ self._root.T
+        moved = np.clip(wanted, *self._ends)
+        free = np.abs(wanted - moved) <= 1e-7 * (self._ends[1] - self._ends[0])
+        by_moved = np.where(free, G / self._span, 0.0)
         by_moved[:, self._log] /= moved[:, self._log]
-        normal = y @ self._inverse.T @ self._inverse / length  # the gradient of the length by y
-        along = (by_moved * y).sum(axis=1, keepdims=True)
-        by_y = by_moved / length - np.where(length > 1, along * normal / length**2, 0.0)
-        by_x = (by_moved - np.where(free, 0.0, by_y)) * self._span  # a clipped y is what is left to the bound
+        by_x = by_moved * self._span
         by_x[:, self._log] *= x[:, self._log]
-        return by_x, np.where(free, by_y, 0.0) @ self._root
+        return by_x, by_moved @ self._root
 
     def project(self, C: Array, S: Array) -> Array:
-        """Into the ball, and where that leads out of the domain, into both (Dykstra's alternating projections)."""
-        near = S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True) / _NEAR)
-        S = _into_ball(S)
+        """The nearest allowed scenarios; from beyond _NEAR, one that goes as far as is allowed in that direction."""
+        wanted, S = S, _into_ball(S)
         x, (low, high) = self._values(C), self._ends
-        wanted = x + S @ self._root.T
-        rounding = 1e-12 * (high - low)
-        rows = np.flatnonzero(np.any((wanted < low - rounding) | (wanted > high + rounding), axis=1))
+        moved, rounding = x + S @ self._root.T, 1e-12 * (high - low)
+        rows = np.flatnonzero(np.any((moved < low - rounding) | (moved > high + rounding), axis=1))
         if not len(rows):
             return S
-        lower, upper = low - x[rows], high - x[rows]
-        s, ball, slabs = near[rows], np.zeros((len(rows), self.width)), np.zeros((self.width, len(rows), self.width))
+        lower, upper, wanted = low - x[rows], high - x[rows], wanted[rows]
+        length = np.linalg.norm(wanted, axis=1, keepdims=True)
+        s = self._into_both(wanted / np.maximum(1.0, length / _NEAR), lower, upper)
+        far = np.flatnonzero(length[:, 0] > _NEAR)
+        for _ in range(_FURTHER if len(far) else 0):
+            s[far] = self._into_both(s[far] + wanted[far] / length[far], lower[far], upper[far])
+        S[rows] = s
+        return S
+
+    def _into_both(self, s: Array, lower: Array, upper: Array) -> Array:
+        """The nearest s with ‖s‖ ≤ 1 and lower ≤ R s ≤ upper, by Dykstra's alternating projections."""
+        ball, slabs = np.zeros(s.shape), np.zeros((self.width, *s.shape))
+        squares = np.sum(self._root**2, axis=1)
         for _ in range(_SWEEPS):
-            before = s
-            for j, (a, square) in enumerate(zip(self._root, np.sum(self._root**2, axis=1), strict=True)):
+            before, last = s, slabs.copy()
+            for j, (a, square) in enumerate(zip(self._root, squares, strict=True)):
                 t = s + slabs[j]
                 along = t @ a
                 s = t + np.multiply.outer((np.clip(along, lower[:, j], upper[:, j]) - along) / square, a)
@@ -251,10 +253,9 @@ class EllipsoidMover(_Continuous):
             t = s + ball
             s = _into_ball(t)
             ball = t - s
-            if np.abs(s - before).max() < 1e-10:
+            if max(np.abs(s - before).max(), np.abs(slabs - last).max()) < 1e-10:
                 break
-        S[rows] = s
-        return S
+        return s
 
     def scenario_of(self, C: Array, U: Array) -> Array:
         return self.project(C, np.asarray(np.linalg.solve(self._root, (self._target(U) - self._values(C)).T).T, float))
