@@ -168,13 +168,17 @@ class Descent:
         moving: Indices = np.arange(len(self.S))
         for _ in range(steps if self.S.shape[1] else 0):
             h, step = self.h[moving], self.step[moving]
-            trial = self.oracle.settled(self.X[moving], self.S[moving] - step[:, None] * h)
+            aim = self.S[moving] - step[:, None] * h
+            trial = self.oracle.settled(self.X[moving], aim)
             move = trial - self.S[moving]
             slope = np.einsum("ij,ij->i", move, h)
-            # Projection onto a ball within a box is not exact: a long step may lead nowhere and a shorter one down.
             stuck = slope >= -tolerance * self.oracle.scale
-            shorter = stuck & (step * np.einsum("ij,ij->i", h, h) > _STILL * self.oracle.scale)
-            self.step[moving[shorter]] *= 0.1
+            least = _STILL * self.oracle.scale / np.maximum(np.einsum("ij,ij->i", h, h), 1e-300)
+            shorter = np.flatnonzero(stuck & (step > least))
+            # Projection onto a ball within a box is not exact: a long step may lead nowhere and a shorter one down.
+            projected = self.oracle.region.project(self.X[moving[shorter]], aim[shorter])
+            clipped = np.abs(projected - trial[shorter]).max(axis=1, initial=0.0) > 2 * _INSIDE
+            self.step[moving[shorter]] = np.where(clipped, 0.1 * step[shorter], least[shorter])
             go, waiting = np.flatnonzero(~stuck), moving[shorter]
             moving = moving[go]
             if len(moving):
