@@ -33,7 +33,7 @@ _SAME = 1e-6  # so close in every coordinate, two points are the same to workers
 
 def usual_budget(dim: int) -> int:
     """How often a bound is evaluated in one search for a decision with so many coordinates: `benchmarks.accuracy`."""
-    return 8_000 + 2_000 * dim
+    return 5_000 + 2_500 * dim
 
 
 @dataclass(frozen=True, eq=False)

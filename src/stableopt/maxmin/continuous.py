@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from stableopt._arrays import Array, Indices
+from stableopt._arrays import Array
 from stableopt.maxmin.descent import (
     FAR,
     Descent,
@@ -236,18 +236,19 @@ class ContinuousMaxMin:
         S = np.take_along_axis(S, lowest(V, m, S if effort.apart else None)[:, :, None], axis=1)
         descent = Descent(oracle, *paired(X, S))
         for steps, share in ((3, 2), (5, 2), (effort.steps, 1)):
-            descent.advance(steps, effort.tolerance)
+            goal = None if share > 1 else np.repeat(descent.v.reshape(n, m).min(axis=1), m)
+            descent.advance(steps, effort.tolerance, goal)
             kept = max(1, m // share)
             best = lowest(descent.v.reshape(n, m), kept, descent.S.reshape(n, m, q) if effort.apart else None)
             descent.keep((best + m * np.arange(n)[:, None]).ravel())
             m = kept
-        self._poll(oracle, descent, np.arange(n * m), effort)
+        self._poll(oracle, descent, effort)
         descent.keep((lowest(descent.v.reshape(n, m), m) + m * np.arange(n)[:, None]).ravel())
         return _Minima(descent.v.reshape(n, m), descent.S.reshape(n, m, q), descent.T.reshape(n, m, descent.T.shape[1]))
 
-    def _poll(self, oracle: Oracle, descent: Descent, rows: Indices, effort: _Effort) -> None:
-        """Jumps from these scenarios: across in one coordinate, or to a discrete neighbour, while one is worse."""
-        q = self.region.width
+    def _poll(self, oracle: Oracle, descent: Descent, effort: _Effort) -> None:
+        """Jumps from all scenarios: across in one coordinate, or to a discrete neighbour, while one leads lower."""
+        q, rows = self.region.width, np.arange(len(descent.v))
         across = np.concatenate([2 * np.eye(q), -2 * np.eye(q)])
         for _ in range(effort.polls):
             trials = [np.concatenate([s + across, self.region.other_scenarios(s)]) for s in descent.S[rows]]
@@ -257,7 +258,7 @@ class ContinuousMaxMin:
             v = oracle.values(descent.X[owner], S)
             starts = np.lexsort((v, owner))[np.cumsum([0, *counts[:-1]])]
             trial = Descent(oracle, descent.X[rows], S[starts])
-            trial.advance(effort.steps, effort.tolerance)
+            trial.advance(effort.steps // 2, effort.tolerance, descent.v[rows])
             lower = np.flatnonzero(trial.v < descent.v[rows] - _POLLED * oracle.scale)
             rows = rows[lower]
             descent.replace(rows, trial, lower)

@@ -35,6 +35,7 @@ _STEP = 1e-6
 _OFF = 1e-4
 _CLOSER = np.array([1.0, 0.1, 0.01, 1e-4])
 _ALIKE = 1e-4  # scenarios, of the order of 1: two that end in the same minimum
+_PROMISE = 30.0  # steps: a scenario that would need more of the kind that it takes now does not reach its goal
 _STILL = 1e-5  # of the spread: a step that promises less and leads nowhere is the last one
 
 
@@ -163,8 +164,11 @@ class Descent:
         for name in ("S", "v", "g", "h", "T", "step"):
             getattr(self, name)[rows] = getattr(other, name)[by]
 
-    def advance(self, steps: int, tolerance: float) -> None:
-        """Steps until each scenario expects to lose less than the tolerance, in units of the oracle's scale."""
+    def advance(self, steps: int, tolerance: float, goal: Array | None = None) -> None:
+        """Steps until each scenario expects to lose less than the tolerance, in units of the oracle's scale.
+
+        With a ``goal`` (r,), a scenario ends where it does not promise to come below that.
+        """
         moving: Indices = np.arange(len(self.S))
         for _ in range(steps if self.S.shape[1] else 0):
             h, step = self.h[moving], self.step[moving]
@@ -179,6 +183,8 @@ class Descent:
             projected = self.oracle.region.project(self.X[moving[shorter]], aim[shorter])
             clipped = np.abs(projected - trial[shorter]).max(axis=1, initial=0.0) > 2 * _INSIDE
             self.step[moving[shorter]] = np.where(clipped, 0.1 * step[shorter], least[shorter])
+            if goal is not None:
+                stuck |= self.v[moving] + _PROMISE * slope > goal[moving]
             go, waiting = np.flatnonzero(~stuck), moving[shorter]
             moving = moving[go]
             if len(moving):
