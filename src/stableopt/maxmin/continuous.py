@@ -18,23 +18,12 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from stableopt._arrays import Array
-from stableopt.maxmin.descent import (
-    FAR,
-    Descent,
-    Oracle,
-    ascent,
-    climb,
-    highest,
-    lowest,
-    paired,
-    size,
-    spread_out,
-)
+from stableopt.maxmin.descent import FAR, Descent, Oracle, ascent, climb, highest, lowest, paired, size, spread_out
 from stableopt.maxmin.front import Front, Pool
 
 _POLLED = 1e-5  # of the spread of F: what a jump must gain
 _CLOSE = 2e-6  # of the spread of F: the two sides of the search have met
-_EXCHANGES = 40
+_EXCHANGES = 40  # at most, of one decision; the last one is checked with the full inner side
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _SAME = 0.01  # what begins this close to where a better decision ended is on the same hill
 _LEAPS = np.geomspace(0.001, 0.5, 8)
