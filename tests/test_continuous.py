@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 
 import benchmarks.accuracy as accuracy
+from stableopt import Ball, Space
 from stableopt.maxmin.continuous import ContinuousMaxMin
 from stableopt.maxmin.descent import Descent, Oracle, ascent, lowest, onto_simplex, spread_out
+from stableopt.maxmin.region import SpaceRegion
 
 # ------------------------------------------------------------------------------------------------------- regions
 
 
 class BallRegion:
     """x' = clip(x + eps s) in the unit box with s in the unit ball of a norm."""
+
+    exact = False  # a ball, then clipped: not always the nearest
 
     def __init__(self, dim, eps, norm=2):
         self.dim = self.width = dim
@@ -41,6 +45,9 @@ class BallRegion:
         size = -np.sort(-np.abs(S), axis=1)
         shrink = ((np.cumsum(size, axis=1) - 1) / np.arange(1, S.shape[1] + 1)).max(axis=1, keepdims=True)
         return np.sign(S) * np.maximum(np.abs(S) - np.maximum(shrink, 0), 0)
+
+    def settle(self, X, S):
+        return self.project(X, (1 - 1e-10) * self.scenario_of(X, self.points(X, S)))
 
     def points(self, X, S):
         return np.clip(X + self.eps * S, 0.0, 1.0)
@@ -389,6 +396,35 @@ def test_descent_ends_in_stationary_scenarios():
     for angle in np.linspace(0, 2 * np.pi, 16):
         near = region.project(X, descent.S + 1e-3 * np.array([np.cos(angle), np.sin(angle)]))
         assert np.all(F(region.points(X, near)) >= descent.v - 1e-4)
+
+
+class Saddle:
+    """z² − curve·y² + pull·z on z, y around (½, ½): along the circle, the worst case has almost no curvature."""
+
+    def __init__(self, curve, pull):
+        self.curve, self.pull = curve, pull
+
+    def __call__(self, Z):
+        return self.with_gradient(Z)[0]
+
+    def with_gradient(self, Z):
+        z, y = (Z - 0.5).T
+        values = self.pull * z - self.curve * y**2 / 2
+        return values, np.column_stack([np.full(len(z), self.pull), -self.curve * y])
+
+
+@pytest.mark.parametrize("share", [0.5, 0.8, 0.95])
+def test_descent_along_an_edge_does_not_slow_down(share):
+    """At (−R, 0) a step leaves this share of the distance, however long it is: |curve|·R of the pull."""
+    region = SpaceRegion(Space([(0, 1), (0, 1)]), Ball(0.3))
+    F, X, S = Saddle(share / 0.3, 1.0), np.full((1, 2), 0.5), np.array([[-1.0, 0.5]])
+    oracle = Oracle(region, F, 10**6)
+    descent = Descent(oracle, X, S)
+    oracle.at(np.random.default_rng(0).random((100, 2)))  # so that the spread is that of the whole domain
+    used = oracle.used
+    descent.advance(100, 1e-10)
+    assert descent.S[0] == pytest.approx([-1.0, 0.0], abs=2e-3)
+    assert (oracle.used - used) / 2 <= 15
 
 
 def test_spread_out_takes_the_highest_of_every_hill():

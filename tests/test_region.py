@@ -438,6 +438,39 @@ def test_projecting_twice_is_projecting_once(data):
 
 
 @pytest.mark.parametrize("order", [1.0, 2.0, math.inf])
+@pytest.mark.parametrize("q", [1, 2, 3, 6])
+def test_a_settled_scenario_is_the_nearest_one_that_stays_in_the_domain(order, q):
+    rng = np.random.default_rng(q)
+    mover = NormMover(range(q), [Float(0, 1)] * q, order, np.full(q, 0.3))
+    C = np.where(rng.random((300, q)) < 0.3, rng.integers(0, 2, (300, q)), rng.random((300, q)))
+    S = rng.normal(size=(300, q)) * 10.0 ** rng.uniform(-1, 6, (300, 1))
+    S[:20, 0] = 0.0
+    if q == 2 and order == 2:  # the corner of what is left lies on the sphere, up to rounding
+        C[20:120], S[20:120] = [0.76, 0.5], np.column_stack([np.full(100, 10.0), np.linspace(0.6, 0.6 + 1e-15, 100)])
+    P = mover.settle(C, S)
+    assert np.linalg.norm(P, ord=order, axis=1).max() <= 1 + 1e-12
+    assert np.array_equal(mover.move(C, P), C + 0.3 * P)  # nothing is clipped
+    # nearest: no member is at an acute angle; points of the ball, clipped towards 0, are members
+    members = mover.project(C[:1], rng.normal(size=(3000, q)) * 10.0 ** rng.uniform(-1, 2, (3000, 1)))
+    for c, s, p in zip(C, S, P, strict=True):
+        M = np.clip(members, -c / 0.3, (1 - c) / 0.3)
+        assert np.max((M - p) @ (s - p)) <= 1e-9 * (1 + np.linalg.norm(s))
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize("uncertainty", [Relative(0.4), Ball(0.5), Ball(0.5, norm=1), Rectangle(0.6)], ids=str)
+def test_a_settled_scenario_has_a_slope_in_every_coordinate(uncertainty, log):
+    region = SpaceRegion(Space([Float(1.0, 2.0, log=log), Float(1.0, 3.0)]), uncertainty)
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((200, 2)) < 0.4, rng.integers(0, 2, (200, 2)), rng.random((200, 2)))
+    S = region.settle(X, 3 * rng.normal(size=(200, 2)))
+    assert region.exact
+    assert np.all(region.pull(X, S, np.ones((200, 2)))[1] != 0)
+    assert np.allclose(region.scenario_of(X, region.points(X, S)), S, atol=1e-8)
+    assert np.allclose(region.settle(X, S), S, atol=1e-14)
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0, math.inf])
 @pytest.mark.parametrize("q", [1, 2, 4])
 def test_the_projection_is_the_nearest_point_of_the_ball(order, q):
     mover = NormMover(range(q), [Float(0, 1)] * q, order, np.full(q, 0.1))

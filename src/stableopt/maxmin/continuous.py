@@ -25,6 +25,7 @@ _POLLED = 1e-5  # of the spread of F: what a jump must gain
 _CLOSE = 2e-6  # of the spread of F: the two sides of the search have met
 _EXCHANGES = 40  # at most, of one decision; the last one is checked with the full inner side
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
+_AGAIN = 1e-6  # two scenarios this close are one
 _SAME = 0.01  # what begins this close to where a better decision ended is on the same hill
 _LEAPS = np.geomspace(0.001, 0.5, 8)
 
@@ -64,6 +65,16 @@ class Region(Protocol):
 
     def project(self, X: Array, S: Array) -> Array:
         """The nearest scenarios that are allowed for these decisions, row by row; from far away, an extreme one."""
+
+    def settle(self, X: Array, S: Array) -> Array:
+        """The nearest allowed scenarios at which `pull` finds a slope in every continuous coordinate.
+
+        Beyond a bound a clipped coordinate has none, and a descent would never bring it back.
+        """
+
+    @property
+    def exact(self) -> bool:
+        """Whether `settle` finds the nearest of a convex set, so that short and long steps lead down alike."""
 
     def points(self, X: Array, S: Array) -> Array:
         """The points that the scenarios make of the decisions, row by row (n, P)."""
@@ -111,7 +122,7 @@ class _Effort(NamedTuple):
 
 _SCREEN = _Effort(scan=4, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
 _QUICK = _Effort(scan=12, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
-_SOUND = _Effort(scan=16, known=6, starts=12, steps=12, tolerance=1e-7, polls=0)
+_SOUND = _Effort(scan=16, known=6, starts=12, steps=12, tolerance=1e-7, polls=1, apart=True)
 _FULL = _Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-7, polls=8, apart=True)
 
 
@@ -243,7 +254,7 @@ class ContinuousMaxMin:
             trials = [np.concatenate([s + across, self.region.other_scenarios(s)]) for s in descent.S[rows]]
             counts = [len(trial) for trial in trials]
             owner = np.repeat(rows, counts)
-            S = oracle.settled(descent.X[owner], np.concatenate(trials))
+            S = self.region.settle(descent.X[owner], np.concatenate(trials))
             v = oracle.values(descent.X[owner], S)
             starts = np.lexsort((v, owner))[np.cumsum([0, *counts[:-1]])]
             trial = Descent(oracle, descent.X[rows], S[starts])
@@ -352,7 +363,7 @@ class ContinuousMaxMin:
         """
         region, n = self.region, len(_LEAPS)
         X, S = np.repeat(x[None], n, axis=0), np.repeat(S, n, axis=0)
-        S = oracle.settled(*paired(X, S)).reshape(S.shape)
+        S = self.region.settle(*paired(X, S)).reshape(S.shape)
         V, G, _, _ = oracle.gradients(X, S)
         along, _, _ = ascent(region, X, V, G, _LEAPS, np.full(V.shape, 1 / V.shape[1]))
         back = region.points(X, region.project(X, 0 * S[:, 0])) - region.points(X, S[:, 0])
@@ -388,7 +399,7 @@ class ContinuousMaxMin:
         Ends when nothing is to be gained on the active scenarios and the full inner side finds no worse one, when the
         decision does not promise to beat its rival, or when the budget is used up.
         """
-        radius, room, effort = 0.2, 2 * (self.region.dim + 2), self._effort(1)
+        radius, room, effort = 0.2, 4 * (self.region.dim + 2), self._effort(1)
         start, first = x, v
         for i in range(_EXCHANGES):
             trial, above, order = climb(oracle, x, T, radius, 6 + 2 * i)
@@ -413,12 +424,13 @@ class ContinuousMaxMin:
                 elif not lower or spent:
                     break
             elif V[0, 0] > v:
-                radius *= 2.0 if V[0, 0] - v > 0.5 * (above - v) else 1.0
+                radius *= 2.0 if V[0, 0] - v > 0.25 * (above - v) else 1.0
                 x, v, worst = trial, float(V[0, 0]), S[0, :1]
             else:
                 radius = 0.5 * min(radius, float(np.abs(trial - x).max()))
             lower = V[0] < above
-            T = np.vstack([oracle.anchored(at, S[:, lower], new[:, lower])[0], T])
+            again = np.abs(active[1:, None] - S[:, lower]).max(axis=2, initial=0.0).min(axis=1, initial=1.0) < _AGAIN
+            T = np.vstack([oracle.anchored(at, S[:, lower], new[:, lower])[0], T[~again]])
         if v < first and x is not start:  # what looked better on the way is not: perhaps the start is
             V, S, _ = self._inner(oracle, pool, start[None], effort)
             if V[0, 0] > v:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FAR = 1e6  # coordinates are of the order of 1: what is this far away is projected onto an extreme scenario
 _ROWS = 2048  # points evaluated together, which bounds the memory of a function with many observations
 _ROUNDING = 1e-12
-_INSIDE = 1e-10
+_HELD = 1e-9  # by so much a scenario was clipped, not rounded
 _REACH = 0.3  # how far the adversary looks where F changes by its whole spread over a unit length
 _STEP = 1e-6
 _OFF = 1e-4
@@ -131,14 +131,6 @@ class Oracle:
         """The nearest allowed scenarios, for S (n, m, q)."""
         return self.region.project(*paired(X, S)).reshape(S.shape) if S.size else S
 
-    def settled(self, X: Array, S: Array) -> Array:
-        """Allowed scenarios near S (n, q) that stop just before clipping would hold them.
-
-        Beyond a bound the clipped coordinate has no slope, and a descent would never bring it back.
-        """
-        S = self.region.scenario_of(X, self.region.points(X, S))
-        return self.region.project(X, (1 - _INSIDE) * S)
-
     def _saw(self, v: Array, cost: int) -> None:
         if len(v):
             self.used += cost * max(len(v), self._least)
@@ -150,18 +142,19 @@ class Descent:
 
     def __init__(self, oracle: Oracle, X: Array, S: Array) -> None:
         """From scenarios S (r, q) of the decisions X (r, d)."""
-        self.oracle, self.X, self.S = oracle, X, oracle.settled(X, S)
+        self.oracle, self.X, self.S = oracle, X, oracle.region.settle(X, S)
         self.v, self.g, self.h, self.T = oracle.gradients(X, self.S)
         self.step = 0.5 / np.maximum(np.abs(self.h).max(axis=1, initial=0.0), 1e-300)
+        self.move = np.zeros_like(self.S)
 
     def keep(self, rows: Indices) -> None:
         """Go on with these rows only."""
-        for name in ("X", "S", "v", "g", "h", "T", "step"):
+        for name in ("X", "S", "v", "g", "h", "T", "step", "move"):
             setattr(self, name, getattr(self, name)[rows])
 
     def replace(self, rows: Indices, other: Descent, by: Indices) -> None:
         """Put rows of another descent, for the same decisions, in place of some of these."""
-        for name in ("S", "v", "g", "h", "T", "step"):
+        for name in ("S", "v", "g", "h", "T", "step", "move"):
             getattr(self, name)[rows] = getattr(other, name)[by]
 
     def advance(self, steps: int, tolerance: float, goal: Array | None = None) -> None:
@@ -173,27 +166,54 @@ class Descent:
         for _ in range(steps if self.S.shape[1] else 0):
             h, step = self.h[moving], self.step[moving]
             aim = self.S[moving] - step[:, None] * h
-            trial = self.oracle.settled(self.X[moving], aim)
+            trial = self.oracle.region.settle(self.X[moving], aim)
             move = trial - self.S[moving]
             slope = np.einsum("ij,ij->i", move, h)
+            jumps = self._further(moving, trial, move)
             stuck = slope >= -tolerance * self.oracle.scale
-            least = _STILL * self.oracle.scale / np.maximum(np.einsum("ij,ij->i", h, h), 1e-300)
-            shorter = np.flatnonzero(stuck & (step > least))
-            # Projection onto a ball within a box is not exact: a long step may lead nowhere and a shorter one down.
-            projected = self.oracle.region.project(self.X[moving[shorter]], aim[shorter])
-            clipped = np.abs(projected - trial[shorter]).max(axis=1, initial=0.0) > 2 * _INSIDE
-            self.step[moving[shorter]] = np.where(clipped, 0.1 * step[shorter], least[shorter])
+            waiting = self._shortened(moving, np.flatnonzero(stuck), aim, trial)
             if goal is not None:
                 stuck |= self.v[moving] + _PROMISE * slope > goal[moving]
-            go, waiting = np.flatnonzero(~stuck), moving[shorter]
+            go = np.flatnonzero(~stuck)
             moving = moving[go]
             if len(moving):
-                self._step(moving, trial[go], move[go], slope[go])
+                self._step(moving, trial[go], trial[go] - self.S[moving], slope[go], jumps[go])
             moving = np.concatenate([moving, waiting])
             if not len(moving):
                 return
 
-    def _step(self, at: Indices, trial: Array, move: Array, slope: Array) -> None:
+    def _shortened(self, moving: Indices, stuck: Indices, aim: Array, trial: Array) -> Indices:
+        """Those of the stuck rows that may go on with a shorter step, which they get.
+
+        A set within a domain may know only roughly what is nearest: a long step leads nowhere then, a shorter one down.
+        """
+        if self.oracle.region.exact:
+            return moving[:0]
+        h, step = self.h[moving[stuck]], self.step[moving[stuck]]
+        least = _STILL * self.oracle.scale / np.maximum(np.einsum("ij,ij->i", h, h), 1e-300)
+        longer = step > least
+        stuck, least, step = stuck[longer], least[longer], step[longer]
+        projected = self.oracle.region.project(self.X[moving[stuck]], aim[stuck])
+        clipped = np.abs(projected - trial[stuck]).max(axis=1, initial=0.0) > _HELD
+        self.step[moving[stuck]] = np.where(clipped, 0.1 * step, least)
+        return moving[stuck]
+
+    def _further(self, at: Indices, trial: Array, move: Array) -> NDArray[np.bool_]:
+        """Change the trials of rows that go on and on in one direction by less and less to their limit, and say whose.
+
+        Along the edge of a set, steps shrink by a constant factor however long they would be without it (Aitken's
+        rule). A jump that does not lead down is not repeated.
+        """
+        last = self.move[at]
+        shrink = np.einsum("ij,ij->i", move, last) / np.maximum(np.einsum("ij,ij->i", last, last), 1e-300)
+        jumps: NDArray[np.bool_] = (shrink > 0.3) & (shrink < 0.99)
+        rows = np.flatnonzero(jumps)
+        if len(rows):
+            limit = self.S[at[rows]] + move[rows] / (1 - shrink[rows])[:, None]
+            trial[rows] = self.oracle.region.settle(self.X[at[rows]], limit)
+        return jumps
+
+    def _step(self, at: Indices, trial: Array, move: Array, slope: Array, jumps: NDArray[np.bool_]) -> None:
         """Go to the trial scenarios where they are lower; find out how far to go the next time."""
         v, h, step = self.v[at], self.h[at], self.step[at]
         new_v, new_g, new_h, new_T = self.oracle.gradients(self.X[at], trial)
@@ -203,9 +223,10 @@ class Descent:
         spectral = np.where(bend > 0.25 * length / step, length / np.where(bend > 0, bend, 1.0), 4 * step)
         spectral = np.minimum(spectral, 4.0 / np.maximum(np.abs(new_h).max(axis=1), 1e-300))
         rise = new_v - v - slope
-        shrunk = step * np.clip(-slope / (2 * np.where(rise > 0, rise, np.inf)), 0.1, 0.5)
+        shrunk = step * np.where(jumps, 1.0, np.clip(-slope / (2 * np.where(rise > 0, rise, np.inf)), 0.1, 0.5))
         better = new_v < v
         self.step[at] = np.where(better, spectral, shrunk)
+        self.move[at] = np.where(better[:, None], move, 0.0)
         at = at[better]
         for old, new in ((self.S, trial), (self.v, new_v), (self.g, new_g), (self.h, new_h), (self.T, new_T)):
             old[at] = new[better]

@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 
 from stableopt._arrays import Array, Indices, cartesian
+from stableopt.maxmin.projections import into_ball, into_ball_within, into_l1_within
 from stableopt.spaces import distinct
 from stableopt.uncertainty import Within
 from stableopt.variables import Integer, Range, Variable
@@ -28,6 +29,7 @@ from stableopt.variables import Integer, Range, Variable
 _SWEEPS = 200  # of alternating projections
 _NEAR = 4.0  # from further away, the projections would take very many sweeps
 _FURTHER = 8  # steps in that direction instead
+_INSIDE = 1 - 1e-10  # of the way to the end of a range
 
 
 class Mover(ABC):
@@ -37,6 +39,8 @@ class Mover(ABC):
     """The columns of a point that it changes."""
     width: int
     """q, the number of coordinates of its scenarios."""
+    exact: bool = True
+    """Whether `settle` finds the nearest scenarios of a convex set, from however far."""
 
     @abstractmethod
     def move(self, C: Array, S: Array) -> Array:
@@ -49,6 +53,10 @@ class Mover(ABC):
     @abstractmethod
     def project(self, C: Array, S: Array) -> Array:
         """The nearest allowed scenarios."""
+
+    def settle(self, C: Array, S: Array) -> Array:
+        """The nearest allowed scenarios that nothing else holds back: those that would leave the domain end in it."""
+        return self.project(C, S)
 
     @abstractmethod
     def scenario_of(self, C: Array, U: Array) -> Array:
@@ -132,10 +140,14 @@ class NormMover(_Continuous):
     def _moved(self, C: Array, S: Array) -> tuple[Array, Array, Array]:
         """x, x' before clipping, and the reach, all in the user's units."""
         x = self._values(C)
-        reach = self._reach * (self._span if self._scaled else 1.0) + self._fraction * np.abs(x)
+        reach = self._reaches(x)
         offset = reach * S
         offset[:, self._whole] = np.fix(offset[:, self._whole] * (1 + 1e-9))
         return x, x + offset, reach
+
+    def _reaches(self, x: Array) -> Array:
+        """How far each coordinate may move in the user's units."""
+        return np.asarray(self._reach * (self._span if self._scaled else 1.0) + self._fraction * np.abs(x))
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
         if self._plain:
@@ -157,8 +169,24 @@ class NormMover(_Continuous):
         if self.order == math.inf:
             return np.clip(S, -1.0, 1.0)
         if self.order == 2:
-            return _into_ball(S)
-        return _project_l1(S)
+            return into_ball(S)
+        return into_l1_within(S)
+
+    def settle(self, C: Array, S: Array) -> Array:
+        """In the ball and in what the ends of the domain leave of it, just before a coordinate would be clipped."""
+        low, high = self._leeway(C)
+        if self.order == math.inf:
+            return np.clip(S, np.maximum(low, -1.0), np.minimum(high, 1.0))
+        return (into_ball_within if self.order == 2 else into_l1_within)(S, low, high)
+
+    def _leeway(self, C: Array) -> tuple[Array, Array]:
+        """The scenarios that lead to the ends of the domain; beyond an end a coordinate would have no slope."""
+        if self._plain:
+            return _INSIDE * (self._lower - C) / self._unit, _INSIDE * (self._upper - C) / self._unit
+        x = self._values(C)
+        reach = self._reaches(x)
+        share = _INSIDE / np.where(reach > 0, reach, 1.0)
+        return share * np.minimum(self._ends[0] - x, 0.0), share * np.maximum(self._ends[1] - x, 0.0)
 
     def scenario_of(self, C: Array, U: Array) -> Array:
         x, target = (C, U) if self._plain else (self._values(C), self._target(U))
@@ -200,6 +228,8 @@ class EllipsoidMover(_Continuous):
     So a descent slides along the ends of ranges, where a decision at such an end has its worst cases.
     """
 
+    exact = False
+
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], root: Array) -> None:
         super().__init__(columns, ranges)
         self._root, self._inverse = root, np.linalg.inv(root)
@@ -224,7 +254,7 @@ class EllipsoidMover(_Continuous):
 
     def project(self, C: Array, S: Array) -> Array:
         """The nearest allowed scenarios; from beyond _NEAR, one that goes as far as is allowed in that direction."""
-        wanted, S = S, _into_ball(S)
+        wanted, S = S, into_ball(S)
         x, (low, high) = self._values(C), self._ends
         moved, rounding = x + S @ self._root.T, 1e-12 * (high - low)
         rows = np.flatnonzero(np.any((moved < low - rounding) | (moved > high + rounding), axis=1))
@@ -251,7 +281,7 @@ class EllipsoidMover(_Continuous):
                 s = t + np.multiply.outer((np.clip(along, lower[:, j], upper[:, j]) - along) / square, a)
                 slabs[j] = t - s
             t = s + ball
-            s = _into_ball(t)
+            s = into_ball(t)
             ball = t - s
             if max(np.abs(s - before).max(), np.abs(slabs - last).max()) < 1e-10:
                 break
@@ -269,6 +299,8 @@ class EllipsoidMover(_Continuous):
 
 class OwnMover(_Continuous):
     """A set that the user describes by a membership test and a projection; a scenario is an offset of coordinates."""
+
+    exact = False
 
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], within: Within) -> None:
         super().__init__(columns, ranges)
@@ -350,18 +382,3 @@ def choice_or_range(variable: Variable, columns: Sequence[int]) -> Mover:
         return ChoiceMover(list(columns), variable.choices)
     assert isinstance(variable, Range)
     return NormMover(columns, [variable], math.inf, np.array([0.5]), scaled=True)
-
-
-def _into_ball(S: Array) -> Array:
-    """The nearest points of the l2 unit ball."""
-    return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
-
-
-def _project_l1(S: Array) -> Array:
-    """The nearest points of the l1 unit ball: shrink all coordinates by the same amount (after sorting them)."""
-    size = np.abs(S)
-    ordered = -np.sort(-size, axis=1)
-    excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, S.shape[1] + 1)
-    last = np.sum(ordered > excess, axis=1) - 1
-    shrink = np.maximum(excess[np.arange(len(S)), np.maximum(last, 0)], 0.0)
-    return np.asarray(np.sign(S) * np.maximum(size - shrink[:, None], 0.0))

@@ -150,6 +150,18 @@ class SpaceRegion(ReadOnly):
             out[:, part] = mover.project(Z[:, mover.columns], S[:, part])
         return out
 
+    def settle(self, X: Array, S: Array) -> Array:
+        """The nearest allowed scenarios that the ends of the domain do not hold back, row by row."""
+        Z, out = self.base(X), np.empty(S.shape)
+        for mover, part in zip(self.movers, self._slices, strict=True):
+            out[:, part] = mover.settle(Z[:, mover.columns], S[:, part])
+        return out
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether `settle` finds the nearest scenarios, so that a step against the gradient that settles leads down."""
+        return all(mover.exact for mover in self.movers)
+
     def scenario_of(self, X: Array, Z: Array) -> Array:
         """Allowed scenarios that turn decisions into points, or as near as possible, row by row."""
         base, out = self.base(X), np.empty((len(X), self.width))

@@ -1,0 +1,63 @@
+"""The nearest points of unit balls, and of what the ends of a domain leave of them: all rows at once, exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stableopt._arrays import Array
+
+
+def into_ball(S: Array) -> Array:
+    """The nearest points of the l2 unit ball."""
+    return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
+
+
+def into_ball_within(S: Array, low: Array, high: Array) -> Array:
+    """The nearest points of the l2 unit ball between low <= 0 and high >= 0.
+
+    They are clip(μ·s) with the largest μ <= 1 that leads into the ball. While μ grows, one coordinate after the other
+    reaches its end, and between two of these moments the square of the length is a parabola.
+    """
+    inside = np.clip(S, low, high)
+    rows = np.flatnonzero(np.einsum("ij,ij->i", inside, inside) > 1.0)
+    if not len(rows):
+        return inside
+    S, low, high = S[rows], low[rows], high[rows]
+    size, ends = np.abs(S), np.where(S > 0, high, -low)
+    moments = np.minimum(ends / np.maximum(size, 1e-300), 1.0)
+    order = np.argsort(moments, axis=1)
+    moments = np.take_along_axis(moments, order, axis=1)
+    held = np.cumsum(np.take_along_axis(ends, order, axis=1) ** 2, axis=1)
+    free = np.take_along_axis(size, order, axis=1) ** 2
+    free = np.cumsum(free[:, ::-1], axis=1)[:, ::-1]  # of those that have not reached their end at each moment
+    held = np.column_stack([np.zeros(len(rows)), held[:, :-1]])
+    squares = held + moments**2 * free
+    first = np.argmax(squares >= np.minimum(squares.max(axis=1, keepdims=True), 1.0), axis=1)  # one ends outside
+    at = np.arange(len(rows)), first
+    mu = np.sqrt(np.maximum(1.0 - held[at], 0.0) / np.maximum(free[at], 1e-300))
+    inside[rows] = np.clip(mu[:, None] * S, low, high)
+    return inside
+
+
+def into_l1_within(S: Array, low: Array | float = -np.inf, high: Array | float = np.inf) -> Array:
+    """The nearest points of the l1 unit ball between low <= 0 and high >= 0.
+
+    All coordinates shrink by the same amount λ, none beyond 0, and are clipped; the sum is linear in λ between the
+    amounts at which a coordinate leaves its end or reaches 0.
+    """
+    inside = np.clip(S, low, high)
+    rows = np.flatnonzero(np.abs(inside).sum(axis=1) > 1.0)
+    if not len(rows):
+        return inside
+    size, ends = np.abs(S), np.where(S > 0, high, np.negative(low))
+    size, ends = size[rows], ends[rows]
+    amounts = np.sort(np.maximum(np.hstack([0 * size[:, :1], size - ends, size]), 0.0), axis=1)
+    sums = np.clip(size[:, None] - amounts[:, :, None], 0.0, ends[:, None]).sum(axis=2)
+    last = np.argmax(sums <= 1.0, axis=1)  # above 0, as the first sum is above 1
+    at = np.arange(len(rows))
+    above, below = sums[at, last - 1], sums[at, last]
+    share = (above - 1.0) / np.maximum(above - below, 1e-300)
+    amount = amounts[at, last - 1] + share * (amounts[at, last] - amounts[at, last - 1])
+    size = np.clip(size - amount[:, None], 0.0, ends)
+    inside[rows] = np.sign(S[rows]) * size / np.maximum(1.0, size.sum(axis=1, keepdims=True))  # rounding, from afar
+    return inside
