@@ -23,11 +23,13 @@ CHOICES = {
     "signal variance learned": "ours-signal=learned",
     "maximum likelihood": "ours-method=ml",
     "maximum likelihood, β^½ = 2": "ours-method=ml-explore=4",
-    "wide lengthscale prior (4.1√d, √3)": "ours-length=4.1:1.73",
-    "lengthscale prior 0.15√d ± 1": "ours-length=0.15:1.0",
-    "lengthscale prior 0.3√d ± ½": "ours-length=0.3:0.5",
+    "lengthscale prior 4.1√d, spread √3": "ours-length=4.1:1.73",
+    "lengthscale prior 0.15√d, spread ½": "ours-length=0.15:0.5",
+    "lengthscale prior 0.15√d, spread 1": "ours-length=0.15:1.0",
+    "lengthscale prior 0.3√d": "ours-length=0.3:0.35",
     "exploring with β^½ = ½": "ours-explore=0.25",
     "exploring with β^½ = 2": "ours-explore=4",
+    "reporting what is expected to be best": "ours-report=expected",
     "reporting among tried decisions": "ours-report=tried",
 }
 MARKS = (20, 30, 50, 60, 100)

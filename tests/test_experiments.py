@@ -20,7 +20,7 @@ pytest.importorskip("sklearn")
 import stableopt.experiments.play as playing
 from stableopt import reproduce as command
 from stableopt.experiments import EXPERIMENTS, experiment, store
-from stableopt.experiments.base import DataError, Experiment, Plan, Results, paired
+from stableopt.experiments.base import DataError, Experiment, Plan, Results, far_below, paired
 from stableopt.experiments.engines import Engine
 from stableopt.experiments.illustration import Illustration
 from stableopt.experiments.lake import Lake
@@ -147,6 +147,16 @@ def test_paired_intervals_agree_with_scipy():
     assert np.allclose([difference.low, difference.high], [interval.low, interval.high])
     assert difference.mean == pytest.approx(np.mean(a) - np.mean(b))
     assert paired(np.array([1.0])).high == np.inf
+
+
+def test_far_below_is_half_of_every_other_and_beyond_chance():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=50)
+    own, high = 1.0 + 0.1 * noise, 4.0 + 0.1 * noise
+    assert far_below(own, []) and far_below(own, [high, high + 1])
+    assert not far_below(own, [high, 1.9 + 0.1 * noise]), "less, but not by half"
+    assert not far_below(own, [high, 4.0 + 40 * rng.normal(size=50)]), "half, but by chance"
+    assert not far_below(high, [own])
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ from stableopt import (
     Rectangle,
 )
 from stableopt.rules import (
+    BestExpected,
     BestIntersected,
     BestOfAll,
     BestSoFar,
@@ -184,6 +185,7 @@ REPORTING = {
     "BestWhenAsked": BestWhenAsked(),
     "BestIntersected": BestIntersected(),
     "BestOfAll": BestOfAll(),
+    "BestExpected": BestExpected(),
     "MostPromising": MostPromising(),
     "Last": Last(),
 }
@@ -223,6 +225,7 @@ def test_a_reporting_rule_is_its_formula(rule, where):
             "BestWhenAsked": decisions[when_asked] if t >= 3 else paper.best(lcb, tried),
             "BestIntersected": paper.best(lower, tried),
             "BestOfAll": paper.best(lcb),
+            "BestExpected": paper.best((lcb + ucb) / 2),
             "MostPromising": paper.best(ucb),
             "Last": decisions[-1],
         }[rule]

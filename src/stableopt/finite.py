@@ -130,6 +130,10 @@ class FiniteState(State):
         lower = self.intersected[0] if intersected and self.intersected is not None else self.lcb
         return self.setting.solver.best(lower, self._candidates if tried else None)
 
+    def expected(self) -> int:
+        """The decision with the largest worst-case posterior mean."""
+        return self.setting.solver.best(self.posterior.mean, None)
+
     @property
     def _candidates(self) -> Indices:
         return self.decisions if len(self.decisions) else np.unique([r.decision_index for r in self.rounds])

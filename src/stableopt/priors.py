@@ -89,7 +89,7 @@ def default_priors(p: int) -> dict[str, Prior]:
     4.1√p and a spread of √3). A shorter and more definite prior found stable optima sooner: `benchmarks.defaults`.
     """
     return {
-        "lengthscale": LogNormal(0.15 * math.sqrt(p), 0.5),
+        "lengthscale": LogNormal(0.15 * math.sqrt(p), 0.35),
         "variance": LogNormal(1.0, 2.0),
         "correlation": LogNormal(1.0, 1.5),
         "noise": LogNormal(0.05, 1.0),

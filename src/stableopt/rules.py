@@ -129,6 +129,19 @@ class BestOfAll(ReportingRule):
 
 
 @dataclass(frozen=True, eq=False)
+class BestExpected(ReportingRule):
+    """Of all decisions, tried or not, the one with the largest worst-case posterior mean μ_t.
+
+    A guarantee prefers what is known well; while little is known, that may be an edge of the domain, where the
+    adversary has little room. What is expected has no such preference, and a worse guarantee.
+    """
+
+    def choose(self, state: State) -> Index:
+        """The decision whose worst case is expected to be the best."""
+        return state.expected()
+
+
+@dataclass(frozen=True, eq=False)
 class MostPromising(ReportingRule):
     """Of all decisions, the one with the largest worst-case ucb_t: what the paper's movie experiment reports.
 

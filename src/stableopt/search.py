@@ -181,6 +181,10 @@ class SpaceState(State):
         decisions = list(dict.fromkeys(self.tried()))
         return tuple(self._solver.best(np.array(decisions), bound, self._low).decision.tolist())
 
+    def expected(self) -> Row:
+        """The decision with the largest worst-case posterior mean."""
+        return self._decision(self._solver.maximin(self._bound(0.0, +1), self._starts, self._low).decision)
+
     def after(self, observations: Sequence[Observation]) -> SpaceState:
         """The state with more observations."""
         serve = [self.decision_of(o.point) if o.decision is None else o.decision for o in observations]

@@ -146,6 +146,10 @@ class State(ReadOnly, ABC):
         """
 
     @abstractmethod
+    def expected(self) -> Index:
+        """The decision with the largest worst-case posterior mean, of all."""
+
+    @abstractmethod
     def after(self, observations: Sequence[Observation]) -> Self:
         """The state with more observations; a model that is learned is learned again once, if that is due."""
 

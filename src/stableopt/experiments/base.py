@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -118,6 +118,14 @@ def paired(differences: Array) -> Difference:
         return Difference(mean, -math.inf, math.inf)
     half = float(stdtrit(n - 1, 0.975) * stderr(differences))
     return Difference(mean, mean - half, mean + half)
+
+
+FAR_BELOW = "at most half of every other's, and less by the 95 % intervals of all paired differences"
+
+
+def far_below(own: Array, others: Iterable[Array]) -> bool:
+    """Whether the mean of the values of runs (n,) is `FAR_BELOW` those of all others."""
+    return all(paired(own - other).high < 0 and own.mean() <= 0.5 * other.mean() for other in others)
 
 
 def stderr(values: Array) -> Array:
