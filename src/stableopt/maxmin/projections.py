@@ -18,8 +18,12 @@ def into_ball_within(S: Array, low: Array, high: Array) -> Array:
     They are clip(μ·s) with the largest μ <= 1 that leads into the ball. While μ grows, one coordinate after the other
     reaches its end, and between two of these moments the square of the length is a parabola.
     """
-    inside = np.clip(S, low, high)
-    rows = np.flatnonzero(np.einsum("ij,ij->i", inside, inside) > 1.0)
+    inside = into_ball(S)
+    beyond = np.flatnonzero(((inside < low) | (inside > high)).any(axis=1))
+    if not len(beyond):
+        return inside
+    inside[beyond] = clipped = np.clip(S[beyond], low[beyond], high[beyond])
+    rows = beyond[np.einsum("ij,ij->i", clipped, clipped) > 1.0]
     if not len(rows):
         return inside
     S, low, high = S[rows], low[rows], high[rows]

@@ -220,9 +220,10 @@ class SpaceRegion(ReadOnly):
         found = [np.empty((0, self.width))]
         for mover, part in zip(self.movers, self._slices, strict=True):
             others = mover.others(s[part])
-            rows = np.tile(s, (len(others), 1))
-            rows[:, part] = others
-            found.append(rows)
+            if len(others):
+                rows = np.tile(s, (len(others), 1))
+                rows[:, part] = others
+                found.append(rows)
         return np.vstack(found)
 
     @cached_property
