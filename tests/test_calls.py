@@ -127,7 +127,7 @@ def test_a_person_can_read_the_result(result):
     assert repr(result) == text and len(text.splitlines()) == 4
     for word in ("decision", "temperature", "ph", "worst case", "between", "optimum", "better", "40 values", "budget"):
         assert word in text
-    assert f"{result.worst_case.lower:.4g}" in text
+    assert f"{result.worst_case.lower:.4g}" in text and "(numerical search, its two sides " in text
 
 
 def test_names_change_nothing_but_the_form():
@@ -266,10 +266,12 @@ def test_failures_in_a_row_end_it_and_nothing_is_lost(known):
     with pytest.raises(ObjectiveError, match=r"5 evaluations in a row failed, .*ZeroDivisionError: by zero") as caught:
         climb(lambda p: (next(calls) and None) or bad(p), evaluations=30)
     assert next(calls) == known + MOST_FAILURES == known + 5
-    result = caught.value.result
+    result, errors = caught.value.result, caught.value.errors
+    assert len(errors) == 5 and len({e for e in errors if "ZeroDivisionError: by zero (at {'x': " in e}) == 5
     if not known:
         assert result is None
         return
+    assert result.errors == errors
     assert result.stopped == "failures" and len(result.errors) == 5 and len(result.evaluations) == 7
     assert 0 <= result.decision["x"] <= 1 and "5 failed" in str(result)
 
@@ -324,6 +326,39 @@ def test_ctrl_c_returns_what_is_known():
         raise KeyboardInterrupt
 
     assert climb(callback=impatient).stopped == "interrupted"
+
+
+def test_ctrl_c_before_the_first_value_keeps_what_went_wrong():
+    def f(point):
+        if point.append(0) or len(seen) == 2:
+            raise KeyboardInterrupt
+        seen.append(point[0])
+        raise OSError("no connection")
+
+    seen = []
+    with pytest.raises(KeyboardInterrupt) as caught:
+        climb(f, ranges=[(0.0, 1.0), ["a", "b"]])  # points are lists, which f changes
+    assert caught.value.result is None and len(caught.value.errors) == 2
+    for x, error in zip(seen, caught.value.errors, strict=True):
+        assert f"OSError: no connection (at [{x!r}, " in error and ", 0]" not in error
+
+
+class Final(BaseException):
+    errors = "its own"
+
+
+@pytest.mark.parametrize("how", [SystemExit(3), GeneratorExit(), Final("the end")], ids=lambda e: type(e).__name__)
+@pytest.mark.parametrize("known", [0, 3])
+def test_whatever_ends_a_call_has_the_result_so_far(how, known):
+    for _ in range(2):  # also an exception that has been raised before
+        with pytest.raises(type(how)) as caught:
+            climb(failing_at({known}, how=how), evaluations=30)
+        assert caught.value is how
+        if known:
+            assert how.result.stopped == "error" and brief(how.result) == brief(climb(evaluations=known))
+        else:
+            assert how.result is None
+        assert how.errors == ("its own" if isinstance(how, Final) else ())
 
 
 def test_it_stops_when_the_time_is_over():
@@ -393,6 +428,9 @@ XS, YS = [0.1, 0.4, 0.6, 0.9], [-1.6, -0.01, -0.09, -0.36]
 FORMS = {
     "points and values": ([{"x": x} for x in XS], YS),
     "rows and values": (np.array(XS)[:, None], np.array(YS)),
+    "numbers and values": (XS, tuple(YS)),
+    "unnamed rows and values": (np.array(XS)[:, None], np.array(YS)),
+    "with a noise": (np.array(XS), YS, [None] * 4),
     "columns and values": ({"x": XS}, YS),
     "a frame and values": (Frame({"x": np.array(XS)}), np.array(YS)),
     "values in a column": ([{"x": x} for x in XS], np.array(YS)[:, None]),
@@ -409,10 +447,54 @@ def assessment():
 
 @pytest.mark.parametrize("form", FORMS)
 def test_earlier_data_may_have_any_form(form, assessment):
-    ranges = [(0.0, 1.0)] if form == "rows and values" else LINE
+    ranges = [(0.0, 1.0)] if form == "unnamed rows and values" else LINE
     answer = so.assess(FORMS[form], ranges, 0.1)
     assert answer.evaluations[0] == Evaluation(answer.evaluations[0].point, -1.6, None)
     assert answer.worst_case[1:] == assessment.worst_case[1:] and answer.optimum_bound == assessment.optimum_bound
+
+
+def test_columns_of_an_array_are_in_the_order_of_the_names_and_then_of_the_environment():
+    ranges = {"b": (0, 9), "a": so.Points([[1, 2], [3, 4]]), ("c", "d"): so.Points([[5, 6], [7, 8]]), "k": ["u", "v"]}
+    environment = {"wind": (0, 20), "load": so.Integer(0, 3)}
+    X = [[0.5, 3, 4, 5, 6, "v", 11.5, 2], [1.5, 1, 2, 7, 8, "u", 12.5, 3]]
+    meant = [{"b": r[0], "a": (r[1], r[2]), "c": r[3], "d": r[4], "k": r[5], "wind": r[6], "load": r[7]} for r in X]
+    whole = [[r[0], (r[1], r[2]), *r[3:]] for r in X]
+    for rows in (X, whole, np.array(X, dtype=object), meant):
+        answer = so.maximize(hill, ranges, {"b": 1}, environment=environment, data=(rows, [1.0, 2.0]), evaluations=0)
+        assert [e.point for e in answer.evaluations] == meant
+    grid = so.assess((np.array([[0.5], [1.0]]), [1.0, 2.0]), so.Grid.linspace(0, 1, 3), 0.5)
+    assert [e.point.tolist() for e in grid.evaluations] == [[0.5], [1.0]]
+
+
+def test_every_value_may_have_a_noise_of_its_own():
+    noise = [0.5, None, 0.01, 0.3]
+    forms = [
+        (XS, YS, noise),
+        (np.array(XS)[:, None], YS, np.array(noise, dtype=object)[:, None]),
+        {"x": XS, "value": YS, "noise": noise},
+        [{"x": x, "value": y, "noise": s} for x, y, s in zip(XS, YS, noise, strict=True)],
+        Frame({"x": XS, "value": YS, "noise": noise}),
+    ]
+    by_hand = so.Optimizer(so.Space(LINE), so.Rectangle([0.1], columns=[0]))
+    by_hand.tell_all([{"x": x} for x in XS], YS, noise)
+    for data in forms:
+        optimizer = so.maximize(hill, LINE, 0.1, data=data, evaluations=0).optimizer
+        assert [r.noise for r in optimizer.rounds] == noise
+        assert optimizer.state.belief.to_dict() == by_hand.state.belief.to_dict()
+    same = so.assess((XS, YS, 0.2), LINE, 0.1, minimize=True).optimizer
+    assert [r.noise for r in same.rounds] == [0.2] * 4
+    failed = so.assess((XS, [*YS[:3], NAN], [0.1, 0.1, 0.1, NAN]), LINE, 0.1).optimizer
+    assert len(failed.failures) == 1, "what failed has no noise"
+    variable = so.assess({"noise": XS, "value": YS}, {"noise": (0, 1)}, 0.1).optimizer
+    assert {r.noise for r in variable.rounds} == {None}, "a variable of that name is no noise"
+
+
+def test_a_noisy_value_counts_for_less():
+    xs = np.linspace(0, 1, 9)
+    ys, noise = np.where(xs == 0.5, 3.0, 0.0), np.where(xs == 0.5, 5.0, 0.01)
+    model = so.GP(so.SE(0.1), noise=0.01)
+    taken, doubted = (so.assess(data, LINE, 0.0, model=model).report for data in ((xs, ys), (xs, ys, noise)))
+    assert taken.lower > 2.5 and doubted.lower < 0.5
 
 
 def test_values_may_have_another_name_and_another_sign(assessment):
@@ -535,6 +617,28 @@ def test_scenarios_of_several_names_come_together():
     assert list(points[0]) == ["x", "wind", "rain"] and list(result.decision) == ["x"]
 
 
+def test_scenarios_may_have_words_beside_numbers():
+    rows = [{"wind": 3.0, "sky": "clear"}, {"wind": 9.0, "sky": "rain"}, {"sky": "clear", "wind": 5.0}]
+    f = lambda p: -((p["x"] - p["wind"] / 20 - 0.3 * (p["sky"] == "rain")) ** 2)  # noqa: E731
+    points, result = seen_by(f, ranges=LINE, environment=rows, evaluations=10)
+    assert {(p["wind"], p["sky"]) for p in points} == {(3.0, "clear"), (9.0, "rain"), (5.0, "clear")}
+    assert result.decision["x"] == pytest.approx(0.45, abs=0.1), "the middle between 0.15 and 0.75"
+    space = result.optimizer.state.setting.points_space
+    assert space.labels == ["x", "wind", "sky"] and space.categories == (2,), "words have no order"
+    again = so.Optimizer.from_json(result.optimizer.to_json())
+    assert again.uncertainty == result.optimizer.uncertainty and again.ask().point == result.optimizer.ask().point
+    arrays = [list(p.values()) for p in points]
+    known = so.assess((arrays, [f(p) for p in points]), LINE, environment=rows)
+    assert [e.point for e in known.evaluations] == points
+    for scenario, words in (({"wind": 9.0, "sky": "clear"}, ("one of", "(9.0, 'rain')")), ({"wind": 9.0, "sky": "fog"}, ("one of ['clear', 'rain']", "got 'fog'"))):  # fmt: skip
+        refused(lambda s=scenario: again.tell({"x": 0.5, **s}, 1.0), ValueError, "expected", *words)
+
+
+def test_one_scenario_may_be_a_word():
+    points, result = seen_by(hill, ranges=LINE, environment=[{"sky": "clear"}], evaluations=4)
+    assert {p["sky"] for p in points} == {"clear"} and result.worst_case.point["sky"] == "clear"
+
+
 def test_the_worst_environment_is_guarded_against():
     f = lambda p: -((p["x"] - p["shift"]) ** 2)  # noqa: E731
     result = so.maximize(f, LINE, environment={"shift": (0.0, 0.6)}, evaluations=16)
@@ -564,7 +668,7 @@ def test_values_have_the_types_of_their_variables():
 
 def test_a_finite_domain_works_as_well():
     result = climb(ranges=so.Grid.linspace(0, 1, 41), evaluations=10)
-    assert result.decision.shape == (1,) and result.optimizer.report().exact
+    assert result.decision.shape == (1,) and result.report.exact and "(exact)" in str(result)
     low, high = result.worst_case[1:]
     assert (
         low - 1e-9
@@ -596,6 +700,34 @@ def test_the_default_profile_goes_as_far_as_a_tolerance_makes_sense():
     refused(lambda: answer.profile([2.0]), ValueError, "expected a tolerance no wider than its range", "got ±1.4")
     for factors in ([-1.0], [NAN], [], "a", [[1.0]], [True]):
         refused(lambda factors=factors: answer.profile(factors), ValueError, "expected factors", "got")
+
+
+def test_without_a_tolerance_there_is_no_profile():
+    data = [{"x": x, "wind": 3.0, "value": y} for x, y in zip(XS, YS, strict=True)]
+    answer = so.assess(data, LINE, environment={"wind": (0, 12)})
+    for factors in (None, [0, 1, 2]):
+        refused(lambda factors=factors: answer.profile(factors), ValueError, "expected a tolerance", "got Parameters(")
+    groups = so.assess(([[0.0], [1.0]], [1.0, 2.0]), so.Points([0.0, 1.0]), so.Groups({"a": [0], "b": [1]}))
+    refused(groups.profile, ValueError, "expected a tolerance", "got Groups")
+    both = so.assess(data, LINE, 0.2, environment={"wind": (0, 12)}).profile([0, 1])
+    assert both[0].optimum_bound > both[1].optimum_bound
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_profile_is_drawn_as_it_is(minimize):
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    from stableopt import plots
+
+    profile = so.assess(FORMS["rows"], LINE, 0.1, minimize=minimize).profile([0.0, 1.0, 1.5])
+    axes = figure.subplots()
+    plots.profile(axes, profile)
+    lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+    end = "upper" if minimize else "lower"
+    assert lines["what is guaranteed"] == [[r.factor, getattr(r.worst_case, end)] for r in profile]
+    assert lines["what no decision can surpass"] == [[r.factor, r.optimum_bound] for r in profile]
+    assert [x for x, _ in lines["the given tolerance"]] == [1.0, 1.0]
+    corners = axes.collections[0].get_paths()[0].vertices.tolist()
+    assert all([r.factor, y] in corners for r in profile for y in r.worst_case[1:])
 
 
 def test_the_profile_of_a_minimum_is_the_mirror_image(assessment):
@@ -702,7 +834,9 @@ BAD = [
     ("an environment of text", call(environment="wind"), ValueError, "expected an environment", "got 'wind'"),
     ("no scenarios", call(environment=[]), ValueError, "expected an environment", "got []"),
     ("scenarios with other names", call(environment=[{"a": 1}, {"b": 1}]), ValueError, "expected scenarios with the same names", "got [['a'], ['b']]"),
-    ("scenarios of words and numbers", call(environment=[{"a": "u", "b": 1}, {"a": "v", "b": 2}]), ValueError, "expected scenarios of numbers", "got [{"),
+    ("a word or a number by scenario", call(environment=[{"a": "u", "b": 1}, {"a": 3.0, "b": 2}]), ValueError, "expected a word or a number for 'a' in all scenarios", "got ('u', 3.0)"),
+    ("a scenario twice", call(environment=[{"a": "u", "b": 1}, {"a": "u", "b": 1}]), ValueError, "expected distinct scenarios", "got [{"),
+    ("a scenario without a value", call(environment=[{"a": "u", "b": None}]), ValueError, "expected", "numbers", "None"),
     ("an environment like a range", call(environment={"x": (0, 1)}), ValueError, "expected distinct names", "got ['x', 'x']"),
     ("unknown name in data", call(data=([{"y": 0.5}], [1.0])), ValueError, "expected a point with the names ['x']", "got ['y']"),
     ("a name too many in data", call(data=([{"x": 0.5, "y": 0.5}], [1.0])), ValueError, "expected a point with the names ['x']", "got ['x', 'y']"),
@@ -712,6 +846,14 @@ BAD = [
     ("a table for unnamed ranges", call(ranges=[(0, 1)], data={"x": [0.5], "value": [1.0]}), ValueError, "expected named ranges"),
     ("columns of other lengths", call(data={"x": [0.5, 0.6], "value": [1.0]}), ValueError, "expected columns of one length", "got {'x': 2, 'value': 1}"),
     ("no columns", call(data={"x": 0.5, "value": 1.0}), ValueError, "expected columns of one length", "got"),
+    ("fewer columns", call(ranges=RANGES, data=([[50.0]], [1.0])), ValueError, "expected points with 2 columns in the order ['temperature', 'ph']", "got 1"),
+    ("more columns", call(data=(np.zeros((3, 2)), [1.0] * 3), environment={"wind": (0, 12), "rain": (0, 1)}), ValueError, "3 columns in the order ['x', 'wind', 'rain']", "got 2"),
+    ("a word for a point", call(data=(["a"], [1.0])), ValueError, "expected a point as a dictionary", "got 'a'"),
+    *((f"noise {s!r} in data", call(data=([0.5, 0.6], [1.0, 2.0], [0.1, s])), ValueError, "expected the noise of a value as a standard deviation above 0", f"got {s!r}") for s in (-1.0, 0.0, NAN, INF, "a", True)),
+    ("a noise of NaN in a table", call(data={"x": [0.5], "value": [1.0], "noise": [NAN]}), ValueError, "expected the noise of a value", "got nan"),
+    ("one bad noise for all", call(data=([0.5], [1.0], -0.1)), ValueError, "expected the noise of a value", "got -0.1"),
+    ("fewer noises", call(data=([0.5, 0.6], [1.0, 2.0], [0.1])), ValueError, "expected as many noises as points", "got noises (1,) for 2"),
+    ("noises of other lengths", call(data={"x": [0.5, 0.6], "value": [1.0, 2.0], "noise": [0.1]}), ValueError, "expected columns of one length", "'noise': 1"),
     ("fewer values", call(data=([{"x": 0.5}], [1.0, 2.0])), ValueError, "expected as many values as points", "got values (2,) for 1"),
     ("values as text", call(data=([{"x": 0.5}], ["1.0"])), ValueError, "expected values as numbers", "got '1.0'"),
     ("no value at all", call(data=([{"x": 0.5}], [None])), ValueError, "expected data with at least one value", "got 1 without"),

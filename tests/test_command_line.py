@@ -1,7 +1,10 @@
 """The command line shows what it promises, and says what to do when it cannot."""
 
+import errno
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import matplotlib.image
 import numpy as np
@@ -49,6 +52,38 @@ def test_demo_refuses_zero_runs(tmp_path):
     result = CliRunner().invoke(app, ["demo", "--runs", "0", "--out", str(tmp_path / "none")])
     assert result.exit_code == 2
     assert not (tmp_path / "none").exists()
+
+
+@pytest.fixture
+def read_only(tmp_path, monkeypatch):
+    """A folder with a file that nobody may write to: not even root, whom its permissions do not hold back."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    (folder / "mine").write_text("mine")
+    folder.chmod(0o555)
+    if os.access(folder, os.W_OK):
+        for name in ("mkdir", "write_bytes"):
+            original = getattr(Path, name)
+
+            def refuse(path, *args, original=original, **options):
+                if folder in path.parents and not path.exists():
+                    raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+                return original(path, *args, **options)
+
+            monkeypatch.setattr(Path, name, refuse)
+    yield folder
+    folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("out", [".", "new/folder"])
+def test_a_read_only_folder_ends_with_exit_code_2_and_nothing_written(read_only, monkeypatch, out):
+    pytest.importorskip("joblib")
+    monkeypatch.setattr("stableopt.experiments.engines.compute", lambda *_: pytest.fail("computed what cannot be kept"))
+    size = ["--runs", "1", "--rounds", "1", "--jobs", "1"]
+    result = CliRunner().invoke(app, ["reproduce", "illustration", *size, "--out", str(read_only / out)])
+    assert result.exit_code == 2, result.output
+    assert f"cannot write {read_only}" in result.stderr and "--out" in result.stderr
+    assert [path.name for path in read_only.iterdir()] == ["mine"]
 
 
 def test_version_is_the_package_s():

@@ -399,7 +399,7 @@ def test_descent_ends_in_stationary_scenarios():
 
 
 class Saddle:
-    """z² − curve·y² + pull·z on z, y around (½, ½): along the circle, the worst case has almost no curvature."""
+    """pull·z − curve·y²/2 on z, y around (½, ½): along the circle, the worst case has almost no curvature."""
 
     def __init__(self, curve, pull):
         self.curve, self.pull = curve, pull

@@ -258,14 +258,21 @@ def test_the_command_writes_and_judges(app, tmp_path):
 def test_bad_input_ends_with_exit_code_2_and_nothing_written(app, tmp_path, arguments, message):
     result = app(*arguments, "--out", tmp_path / "new" / "folder")
     assert result.exit_code == 2, result.output
-    assert message in " ".join(result.output.split())
+    assert message in " ".join(result.stderr.split()) and result.stdout.strip() == ""
     assert not (tmp_path / "new").exists()
+
+
+def test_a_malformed_file_of_ratings_is_located_by_the_command(app, tmp_path):
+    (tmp_path / "bad.data").write_text("1\t2\t3\t4\n1\t2\tx\t4\n")
+    result = app("movies", "--data", tmp_path / "bad.data", "--out", tmp_path / "out")
+    assert result.exit_code == 2 and "bad.data, line 2, column 3: expected a rating" in result.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_output_folder_that_is_a_file_is_refused(app, tmp_path):
     (tmp_path / "file").write_text("mine")
     result = app("illustration", "--runs", 1, "--rounds", 1, "--out", tmp_path / "file")
-    assert result.exit_code == 2 and "--out" in result.output
+    assert result.exit_code == 2 and "--out" in result.stderr
     assert (tmp_path / "file").read_text() == "mine"
 
 
@@ -275,8 +282,29 @@ def test_a_full_disk_ends_with_exit_code_2_and_nothing_half_written(app, tmp_pat
 
     monkeypatch.setattr(store.os, "fsync", full)
     result = app("illustration", "--runs", 1, "--rounds", 1, "--jobs", 1, "--out", tmp_path / "out")
-    assert result.exit_code == 2 and "No space left on device" in result.output
+    assert result.exit_code == 2 and "No space left on device" in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_that_fills_up_at_the_end_keeps_finished_runs_and_nothing_half_written(
+    app, tmp_path, monkeypatch, computed
+):
+    monkeypatch.setattr(command, "experiment", {"illustration": Tiny}.get)
+    arguments = ["illustration", "--runs", 2, "--rounds", 1, "--jobs", 1, "--out", tmp_path / "out"]
+    synced = []
+
+    def full(descriptor):
+        synced.append(descriptor)
+        if len(synced) == 5:  # settings, two runs, one of the results, and then
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store.os, "fsync", full)
+        result = app(*arguments)
+    assert result.exit_code == 2 and "No space left on device" in result.stderr
+    kept = sorted(path.name for path in (tmp_path / "out").rglob("*") if path.is_file())
+    assert kept == ["00000.npz", "00001.npz", "settings.json"]
+    assert app(*arguments).exit_code == 0 and computed == [0, 1], "with room, the same command continues"
 
 
 def test_an_interrupted_command_says_how_to_continue(app, tmp_path, monkeypatch):
@@ -286,7 +314,7 @@ def test_an_interrupted_command_says_how_to_continue(app, tmp_path, monkeypatch)
     monkeypatch.setattr("stableopt.experiments.engines.compute", stop)
     result = app("illustration", "--runs", 3, "--jobs", 1, "--out", tmp_path)
     assert result.exit_code == 130
-    assert "0 of 3 runs are finished" in result.output
+    assert "0 of 3 runs are finished" in result.stderr
 
 
 class Page(HTMLParser):
@@ -314,7 +342,7 @@ def test_all_writes_one_page_and_leaves_out_what_has_no_data(app, tmp_path, monk
 
     monkeypatch.setattr(Lake, "load", missing)
     result = app("all", "--runs", 2, "--rounds", 2, "--jobs", 1, "--algorithms", "StableOpt,GP-UCB", "--out", tmp_path)
-    assert result.exit_code == 2 and "left out lake" in result.output
+    assert result.exit_code == 2 and "left out lake" in result.stdout and "left out lake" in result.stderr
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
     page = Page()
     page.feed(text)
@@ -323,6 +351,23 @@ def test_all_writes_one_page_and_leaves_out_what_has_no_data(app, tmp_path, monk
     assert sum(link.startswith("data:image/gif") for link in page.links) == 1
     assert 'name="viewport"' in text and "width=device-width" in text
     assert "wider” maximum" in text and "no transect: &lt;get one&gt;" in text
+
+
+def test_all_says_which_experiments_have_none_of_the_algorithms(app, tmp_path, monkeypatch):
+    class Other(Tiny):
+        name, algorithms = "other", ("StableOpt", "Only <here>")
+
+    kinds = {"illustration": Tiny, "other": Other}
+    monkeypatch.setattr(command, "EXPERIMENTS", kinds)
+    monkeypatch.setattr(command, "experiment", kinds.get)
+    size = ["--runs", 1, "--rounds", 1, "--jobs", 1, "--out", tmp_path]
+    result = app("all", "--algorithms", "gp-ucb", *size)
+    assert result.exit_code == 0, "it was asked for"
+    assert "left out other: it compares StableOpt, Only <here>, not GP-UCB" in result.stdout
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<b>Left out:</b> other: it compares StableOpt, Only &lt;here&gt;, not GP-UCB" in text
+    assert 'id="illustration"' in text and 'id="other"' not in text
+    assert "--seed 0 --algorithms GP-UCB</code>" in text, "the command that makes the same"
 
 
 def test_importing_the_command_loads_no_heavy_package():

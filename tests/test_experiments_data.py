@@ -168,6 +168,43 @@ def test_a_file_that_is_not_the_original_is_refused(tmp_path, content):
         ratings.load_ratings(path)
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"1\t2\tx\t4\n", r"line 1, column 3: expected a rating of 1, 2, 3, 4 or 5, got 'x'; a line has user, movie"),
+        (DATA + b"1\t2\t6\t4\n", r"line 4, column 3: expected a rating .* got '6'"),
+        (DATA + b"0\t2\t3\t4\n", r"line 4, column 1: expected the number of a user, got '0'"),
+        (DATA + b"1\t-2\t3\t4\r\n", r"line 4, column 2: expected the number of a movie, got '-2'"),
+        (DATA + b"1\t2\t3\tnoon\n", r"line 4, column 4: expected a time in seconds, got 'noon'"),
+        (DATA + b"1\t2\t3\n", r"line 4, column 4: expected a time in seconds, got the end of the line"),
+        (DATA + b"1\t2\t3\t4\t5\n", r"line 4, column 5: expected the end of the line, got more"),
+        (DATA + b"\n" + DATA, r"line 4, column 1: .* got ''"),
+        (b"1,2,3,4\n", r"line 1, column 1: expected the number of a user, got '1,2,3,4'.* tabs between"),
+        (b"1\t2\t\xff\t4\n", r"line 1, column 3: .* got '\\\\xff'"),
+        (b"user_id:token\titem_id:token\n1\tx\t3\t4\n", r"line 2, column 2: expected the number of a movie"),
+        (b"", r"line 1, column 1: "),
+        (archive("ml-100k/u.data", b"1\t2\tx\t4\n"), r"line 1, column 3: "),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", r"is a binary file: expected u.data, which is text"),
+        (archive("ml-100k/u.data", DATA).replace(DATA, DATA[::-1]), r"an archive that cannot be unpacked \(.*CRC"),
+        (DATA.replace(b"\n", b"\r\n"), r"is not the original u.data \(expected the sha256"),
+        (DATA.replace(b"881250949", b"881250940"), r"is not the original u.data \(expected the sha256"),
+    ],
+)
+def test_malformed_ratings_are_located_by_line_and_column(original, tmp_path, content, message):
+    path = tmp_path / "ratings.data"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=rf"ratings\.data.*{message}.*--data PATH"):
+        ratings.load_ratings(path)
+
+
+def test_a_page_that_came_instead_of_the_ratings_is_named_once(original, server, tmp_path):
+    url, served, _ = server
+    served["/ml-100k.zip"] = b"<html>moved</html>"
+    with pytest.raises(DataError, match=r"ml-100k\.zip: what came, line 1, column 1: .*got '<html>moved") as caught:
+        ratings.load_ratings(url=url, cache=tmp_path)
+    assert str(caught.value).count("--data PATH") == str(ratings._HELP).count("--data PATH")
+
+
 def test_the_cache_is_the_user_s(monkeypatch, tmp_path):
     monkeypatch.setattr(ratings.sys, "platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -1,6 +1,7 @@
 """Every experiment end to end in a tiny setting, with the claims that are certain at that size."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,9 @@ import pytest
 pytest.importorskip("joblib")
 pytest.importorskip("sklearn")
 
-from stableopt import GP, SE, Optimizer, Parameters, Points
+from typer.testing import CliRunner
+
+from stableopt.cli import app
 from stableopt.experiments import experiment, movies, robot, tuning
 from stableopt.experiments.base import Plan, Results
 from stableopt.experiments.engines import Engine
@@ -64,6 +67,22 @@ def perform(name, tmp_path, *, runs, rounds, algorithms=None):
 def test_synthetic(tmp_path):
     results, claims = perform("synthetic", tmp_path, runs=1, rounds=2, algorithms=["StableOpt", "GP-UCB"])
     assert len(claims) == 2 and np.all(results.stacked("StableOpt") >= 0)
+
+
+def test_the_command_writes_the_same_bytes_whatever_the_number_of_jobs(tmp_path):
+    size = ["--runs", "2", "--rounds", "2", "--algorithms", "StableOpt,Stable-GP-Random"]
+    written = []
+    for jobs in (1, 2):
+        where = ["--jobs", str(jobs), "--out", str(tmp_path / str(jobs))]
+        result = CliRunner().invoke(app, ["reproduce", "synthetic", *size, *where])
+        assert result.exit_code == 0, result.output
+        files = {p.relative_to(tmp_path / str(jobs)): p for p in (tmp_path / str(jobs)).rglob("*") if p.is_file()}
+        contents = {str(name): path.read_bytes() for name, path in files.items()}
+        record = json.loads(contents.pop("synthetic.json"))
+        assert record.pop("seconds") > 0, "the only thing that differs"
+        written.append((record, contents))
+    assert written[0] == written[1]
+    assert sorted(Path(name).suffix for name in written[0][1]) == [".csv", ".json", ".npz", ".npz", ".pdf", ".png"]
 
 
 def test_the_claims_about_the_polynomial_follow_the_numbers():
@@ -157,26 +176,26 @@ def test_no_push_has_a_robust_value_above_the_limit():
         assert robust == pytest.approx(min(robot.value(np.append(r, target)) for target in theta))
 
 
-def test_robot(tmp_path, monkeypatch):
+def test_robot(tmp_path):
+    """The command as it is: physics, hyperparameters that are sampled, and a search of the whole box."""
     pytest.importorskip("Box2D")
-    candidates = np.random.default_rng(0).uniform(robot.LOWER, robot.UPPER, (30, 3))
-
-    def finite(theta, algorithm, seed):
-        """On 30 random pushes instead of all, which leaves everything else as it is."""
-        optimizer = Optimizer(
-            Points(candidates),
-            Parameters(theta),
-            GP(4.0 * SE((3.0, 3.0, 8.0, 2.0, 2.0)), noise=0.01, mean=1.0),
-            algorithm=algorithm,
-            seed=seed,
-        )
-        tell = optimizer.tell
-        optimizer.tell = lambda point, y: None if isinstance(point, np.ndarray) else tell(point, y)
-        return optimizer
-
-    monkeypatch.setattr(robot, "build_optimizer", finite)
-    results, claims = perform("robot", tmp_path, runs=2, rounds=3)
-    assert np.all(results.stacked("StableOpt") <= 5) and len(claims) == 1
+    size = ["--runs", "1", "--rounds", "2", "--algorithms", "StableOpt,GP-UCB", "--jobs", "1"]
+    result = CliRunner().invoke(app, ["reproduce", "robot", *size, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in tmp_path.glob("robot.*")} == {
+        f"robot.{kind}" for kind in ("json", "csv", "png", "pdf")
+    }
+    written = json.loads((tmp_path / "robot.json").read_text())
+    assert list(written) == ["experiment", "settings", "curves", "final", "claims", "seconds", "versions"]
+    assert [claim["text"] for claim in written["claims"]] == ["StableOpt's robust objective ends highest"]
+    with np.load(next(tmp_path.rglob("00000.npz"))) as kept:
+        for name, curve in written["curves"].items():
+            theta, reported = kept[f"{name}|targets"], kept[f"{name}|reported"]
+            assert np.all(reported >= robot.LOWER) and np.all(reported <= robot.UPPER)
+            assert curve["mean"][-1] == written["final"][name] == pytest.approx(robot.robust(reported, theta))
+            assert len(curve["mean"]) == 2 and curve["stderr"] == [0.0, 0.0] and np.all(np.isfinite(curve["mean"]))
+            assert max(curve["mean"]) <= 5 - np.linalg.norm(theta[0] - theta[1]) / 2
+        assert np.array_equal(kept["StableOpt|targets"], kept["GP-UCB|targets"])
 
 
 def test_the_robot_s_optimiser_searches_the_whole_box():

@@ -25,6 +25,8 @@ from stableopt.uncertainty import Combined, Ellipsoid, Relative, Within, continu
 from stableopt.variables import Float, Integer, Range
 
 NAN, INF = math.nan, math.inf
+pytestmark = pytest.mark.filterwarnings("ignore:a tolerance of .* reaches less than one step")
+
 NORMS = [1, 2, "inf"]
 
 
@@ -88,7 +90,8 @@ def perturbations(draw, space, names=None):
     if kind == "rectangle":
         return Rectangle([0.0 if draw(st.booleans()) else w for w in widths], columns=names)
     if kind == "relative":
-        return Relative([draw(st.sampled_from([0.0, 0.02, 0.3, 0.9])) for _ in names], columns=names)
+        most = [0.99 * (v.high - v.low) / max(abs(v.low), abs(v.high)) for v in chosen]
+        return Relative([min(draw(st.sampled_from([0.0, 0.02, 0.3, 0.9])), m) for m in most], columns=names)
     return ellipsoid(draw, space, names)
 
 
@@ -284,6 +287,16 @@ def test_what_moves_an_ellipsoid_also_moves_it_on_its_surface():
     assert np.allclose(by_x, G) and np.allclose(by_s, G / [1.0, 2.0] @ R, rtol=1e-12)
 
 
+def test_a_tolerance_in_another_unit_is_noticed():
+    space = Space({"x": (100, 101), "n": Integer(0, 5)})
+    for wide in (Rectangle(50.0, columns=["x"]), Relative(0.5, columns=["x"]), Ellipsoid([[2500.0]], columns=["x"])):
+        refused(lambda wide=wide: SpaceRegion(space, wide), ValueError, "no wider than its range", "±50", "unit")
+    for little in (Rectangle(0.4, columns=["n"]), Relative(0.1, columns=["n"])):
+        with pytest.warns(UserWarning, match="less than one step of the whole numbers 'n'"):
+            SpaceRegion(space, little)
+    SpaceRegion(space, Rectangle(1.0))
+
+
 @pytest.mark.parametrize("log", [False, True])
 def test_a_wider_evaluation_range_lets_points_leave_but_not_decisions(log):
     x = Float(1.0, 2.0, log=log, evaluate=(0.8, 2.5))
@@ -455,6 +468,42 @@ def test_a_settled_scenario_is_the_nearest_one_that_stays_in_the_domain(order, q
     for c, s, p in zip(C, S, P, strict=True):
         M = np.clip(members, -c / 0.3, (1 - c) / 0.3)
         assert np.max((M - p) @ (s - p)) <= 1e-9 * (1 + np.linalg.norm(s))
+
+
+@pytest.mark.parametrize("order", [1.0, 2.0])
+@pytest.mark.parametrize("q", [2, 3, 8, 20])
+def test_a_settled_scenario_on_the_sphere_stays_where_it_is(order, q):
+    """Rounding decides whether it is inside, also in the other order of memory and where ends meet the sphere."""
+    mover, rng = NormMover(range(q), [Float(0, 1)] * q, order, np.full(q, 0.3)), np.random.default_rng(q)
+    S = rng.normal(size=(3000, q))
+    S /= np.linalg.norm(S, ord=order, axis=1, keepdims=True)
+    for project in (lambda C, S: mover.project(C, S), lambda C, S: mover.settle(C, S)):
+        for layout in (np.ascontiguousarray, np.asfortranarray):
+            assert project(np.full((3000, q), 0.5), layout(S)) == pytest.approx(S, abs=1e-9)
+    C = np.clip(0.5 - 0.15 * np.sign(S), 0, 1) + np.where(S > 0, 0.65 - 0.3 * S, -0.65 - 0.3 * S)
+    inside = np.all(
+        (C >= 0) & (C <= 1), axis=1
+    )  # where the scenario leads to a corner of the domain, just on the sphere
+    C, S = C[inside], S[inside]
+    far = S * rng.uniform(1.0, 1e3, S.shape)
+    assert np.linalg.norm(mover.settle(C, far), ord=order, axis=1) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_tiny_tolerances_settle_without_a_warning():
+    for x in (Float(0, 1), Float(1e-9, 1, log=True)):
+        region = SpaceRegion(Space([x, (0, 1), (0, 1)]), Ball(1e-10))
+        S = region.settle(
+            np.full((4, 3), 0.5), np.array([[2.0, 0.0, 0.0], [0.0, 3.0, 1e-12], [0.0] * 3, [1e-300, 1, 1]])
+        )
+        assert np.all(np.linalg.norm(S, axis=1) <= 1 + 1e-12)
+
+
+@pytest.mark.parametrize("low", [1e-2, 1e-6, 1e-12])
+@pytest.mark.parametrize("uncertainty", [Ball(0.3), Ball(0.3, norm=1), Rectangle(0.3)], ids=str)
+def test_the_end_of_a_log_scale_is_reached(uncertainty, low):
+    region = SpaceRegion(Space([Float(low, 1.0, log=True), (0, 1)]), uncertainty)
+    x = region.locate_decision([0.2, 0.5])
+    assert ContinuousMaxMin(region).worst(x, Line(np.array([1.0, 0.0]))).value == pytest.approx(0.0, abs=1e-4)
 
 
 @pytest.mark.parametrize("log", [False, True])

@@ -216,6 +216,23 @@ def test_no_two_workers_get_the_same_point(name, told):
     assert len(optimizer.rounds) == told + n
 
 
+@pytest.mark.parametrize("lost", range(4))
+def test_a_worker_that_is_lost_does_not_make_two_others_do_the_same(lost):
+    for make in (
+        lambda: Optimizer(Space({"x": (0, 1), "y": (0, 1)}), Rectangle(0.1), seed=1, initial=8),
+        lambda: Optimizer(Grid.linspace(0, 1, 30), Ball(0.1), seed=1, initial=8),
+    ):
+        optimizer = make()
+        queries = optimizer.ask(4)
+        others = queries[:lost] + queries[lost + 1 :]
+        more = optimizer.ask(3, pending=others)
+        assert len(set(points_of([*others, *more]))) == 6
+        for query in reversed(queries[2:]):  # the others do not come back
+            optimizer.tell(query, 1.0)
+        again = optimizer.ask(4)
+        assert not set(points_of(again)) & set(points_of(queries[2:]))
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_every_algorithm_gives_batches(name):
     for optimizer in (

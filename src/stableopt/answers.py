@@ -45,6 +45,11 @@ class Report(ReadOnly):
     """Upper bound on the value of the stable optimum: what no decision can exceed."""
     exact: bool
     """Whether the bounds come from exact max-min solutions."""
+    gap: float
+    """How far the two sides of the search for the best decision are apart: the upper side is in ``optimum_upper``.
+
+    0 where the search ended since they met, and where it is exact.
+    """
     contradictory: bool
     """Whether bounds of different rounds exclude each other somewhere: then beta is too small or the prior wrong."""
     decision_index: Index

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stableopt._arrays import is_number
-from stableopt.domains import Domain, Points
+from stableopt.domains import Domain
 from stableopt.gp import GP
 from stableopt.learning import Learned
 from stableopt.optimizer import Optimizer
@@ -24,9 +24,9 @@ from stableopt.results import Assessment, Result
 from stableopt.rules import Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.schedules import Schedule
 from stableopt.spaces import Space
-from stableopt.tables import points_and_values
+from stableopt.tables import experiments
 from stableopt.uncertainty import Parameters, Rectangle, Relative, UncertaintySet
-from stableopt.variables import Range
+from stableopt.variables import Candidates, Range
 
 DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
 EXPLORE = 1.0
@@ -34,11 +34,14 @@ MOST_FAILURES = 5
 
 
 class ObjectiveError(RuntimeError):
-    """The function failed too often in a row; ``result`` is what was known by then (None if nothing)."""
+    """The function failed too often in a row.
 
-    def __init__(self, message: str, result: Result | None) -> None:
-        super().__init__(message)
-        self.result = result
+    result: what was known by then; None if there was no value at all.
+    errors: what went wrong, and at which points, as in `Result`.
+    """
+
+    result: Result | None = None
+    errors: tuple[str, ...] = ()
 
 
 def maximize(
@@ -66,14 +69,17 @@ def maximize(
 
     f: takes a point (a dictionary if the ranges are named, else an array) and returns a number. If it raises an
         exception or returns NaN, the evaluation counts as failed and another point is tried; five failures in a row
-        raise `ObjectiveError`. Whatever ends the call early has the result so far as its ``result``.
+        raise `ObjectiveError`. Whatever exception ends the call has the result so far as its ``result`` (None if
+        there is no value yet), and what went wrong before as its ``errors``.
     ranges: ``{"temperature": (20, 90)}`` or ``[(20, 90)]``; see `Space` for log scales, integers and categories.
     tolerance: how far a decision may be off, in your units: a number each (``{"temperature": 2.0}``), a percentage of
         the value ("2%"), or any uncertainty set such as ``Ball(0.5)``.
     environment: what can be set in the experiment but not afterwards: ranges by name, or a list of scenarios.
-    data: earlier experiments: points and values ``(X, y)``, or a table (a dictionary of columns, a DataFrame, a list
-        of dictionaries) with the values in the column ``value``; None or NaN where an experiment failed. With
-        ``evaluations=0`` the answer comes from them alone.
+    data: earlier experiments: points and values ``(X, y)``, the columns of an array X in the order of the ranges and
+        then of the environment; or a table (a dictionary of columns, a DataFrame, a list of dictionaries) with the
+        values in the column ``value``; None or NaN where an experiment failed. Standard deviations of single values
+        are a third array ``(X, y, noise)``, or the column "noise". With ``evaluations=0`` the answer comes from
+        them alone.
     noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
     seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.
@@ -81,7 +87,7 @@ def maximize(
     progress: a line with the current guarantee on stderr; by default if that is a terminal.
     callback: called with the result after every evaluation from the first value on; stops if it returns True.
 
-    Ctrl-C stops, too, and returns what is known.
+    Ctrl-C stops, too, and returns what is known; before the first value it is raised.
     """
     optimizer = _optimizer(ranges, tolerance, environment, noise, initial, seed, model, beta, explore, algorithm)
     return _run(f, optimizer, 1, evaluations, data, value, seconds, target, progress, callback)
@@ -186,7 +192,7 @@ def _run(
             errors += [error] if error else []
             result = Result(optimizer, sign, "running", tuple(errors))
             if row >= MOST_FAILURES or (row == evaluations and not optimizer.rounds):
-                raise ObjectiveError(f"{row} evaluations in a row failed, the last one with: {error}", None)
+                raise ObjectiveError(f"{row} evaluations in a row failed, the last one with: {error}")
             if shown:
                 _show(result, done + 1, evaluations)
             answer = callback(result) if callback is not None and optimizer.rounds else None
@@ -196,29 +202,35 @@ def _run(
             if reached(result):
                 stopped = "target"
                 break
-    except KeyboardInterrupt:
-        if not optimizer.rounds:
+    except BaseException as error:
+        if not isinstance(error, KeyboardInterrupt) or not optimizer.rounds:
+            why = "failures" if isinstance(error, ObjectiveError) else "error"
+            _keep(error, Result(optimizer, sign, why, tuple(errors)))
             raise
         stopped = "interrupted"
-    except Exception as error:  # nothing is lost
-        why = "failures" if isinstance(error, ObjectiveError) else "error"
-        known = Result(optimizer, sign, why, tuple(errors)) if optimizer.rounds else None
-        error.result = known  # type: ignore[attr-defined]
-        raise
     finally:
         if shown:
             print(file=sys.stderr)
     return Result(optimizer, sign, stopped, tuple(errors))
 
 
+def _keep(error: BaseException, result: Result) -> None:
+    """Nothing is lost: what is known goes with the exception that ends a call, unless its class has such a thing."""
+    known = {"result": result if result.optimizer.rounds else None, "errors": result.errors}
+    for name, what in known.items():
+        if isinstance(error, ObjectiveError) or not hasattr(type(error), name):
+            setattr(error, name, what)
+
+
 def _measure(f: Callable[[Any], float], point: Any) -> tuple[float | None, str]:
     """One value of f, or None and why there is none."""
+    where = point.tolist() if isinstance(point, np.ndarray) else copy.copy(point)  # f may change the point
     try:
         y = f(point)
     except Exception as error:  # what a user's function may raise is not for us to know
-        return None, f"{type(error).__name__}: {error} (at {point})"
+        return None, f"{type(error).__name__}: {error} (at {where})"
     if np.ma.is_masked(y):
-        return None, f"a masked value (at {point})"
+        return None, f"a masked value (at {where})"
     try:
         wrong = y is None or isinstance(y, str | bytes | Sequence | Mapping) or np.asarray(y).dtype.kind not in "biufO"
         number = math.nan if wrong else float(np.asarray(y).reshape(()))
@@ -227,9 +239,9 @@ def _measure(f: Callable[[Any], float], point: Any) -> tuple[float | None, str]:
     except (TypeError, ValueError):
         wrong = True
     if wrong:
-        raise TypeError(f"expected the function to return one number, got {y!r:.200} at {point}")
+        raise TypeError(f"expected the function to return one number, got {y!r:.200} at {where}")
     if not math.isfinite(number):
-        return None, f"the value {number} (at {point})"
+        return None, f"the value {number} (at {where})"
     return number, ""
 
 
@@ -344,14 +356,12 @@ def _environment(environment: Any) -> UncertaintySet:
         if any(set(row) != set(names) for row in rows):
             raise ValueError(f"expected scenarios with the same names, got {[sorted(row) for row in rows]}")
         values = [[row[name] for name in names] for row in rows]
-        if len(names) == 1 and all(isinstance(v, str) for (v,) in values):
-            return Parameters(Space({names[0]: [v for (v,) in values]}))
-        if any(isinstance(v, str) for row in values for v in row):
-            raise ValueError(
-                f"expected scenarios of numbers, or of one name, got {rows!r:.200}: give all combinations as "
-                'ranges and categories by name, such as {"wind": (0, 12), "weather": ["sun", "rain"]}'
-            )
-        return Parameters(Space([Points(values)], [names]))
+        for name, column in zip(names, zip(*values, strict=True), strict=True):
+            if len({isinstance(v, str) for v in column}) > 1:
+                raise ValueError(f"expected a word or a number for {name!r} in all scenarios, got {column!r:.200}")
+        if any(row in values[:i] for i, row in enumerate(values)):
+            raise ValueError(f"expected distinct scenarios, got {rows!r:.200}")
+        return Parameters(Space([Candidates.listed(values)], [names]))
     if rows and not any(isinstance(row, str) for row in rows):
         return Parameters(environment)
     raise ValueError(
@@ -362,5 +372,17 @@ def _environment(environment: Any) -> UncertaintySet:
 
 def _tell_data(optimizer: Optimizer, data: Any, value: str, sign: int) -> None:
     """Earlier experiments, told at once; rows without a value count as failed."""
-    points, values = points_and_values(data, value, optimizer.names)
-    optimizer.tell_all(points, [None if v is None else sign * v for v in values])
+    known = experiments(data, value, _columns(optimizer))
+    optimizer.tell_all(known.points, [None if v is None else sign * v for v in known.values], known.noise)
+
+
+def _columns(optimizer: Optimizer) -> dict[str, int] | None:
+    """The names of a point's values, if they have any, and how many columns each has."""
+    if optimizer.names is None:
+        return None
+    space: Space = optimizer.state.setting.points_space
+    return {
+        name: v.width if isinstance(key, str) else 1
+        for key, v in zip(space.names or (), space.parts, strict=True)
+        for name in ((key,) if isinstance(key, str) else key)
+    }

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from stableopt._arrays import is_number
 from stableopt._runs import FORMAT, VALUES, in_order, parsed, read, written
-from stableopt._told import checked, measured, point_index, told
+from stableopt._told import checked, told
 from stableopt._value import from_dict
 from stableopt.answers import Query, Report
 from stableopt.domains import Domain
@@ -86,7 +86,7 @@ class Optimizer:
             if self.algorithm.reporting.intersects:
                 raise ValueError(
                     f"expected a finite domain for the reporting rule {self.algorithm.reporting}, got {domain!r:.200}: "
-                    "in a space use BestSoFar() or BestOfAll()"
+                    "in a space use BestSoFar(), BestOfAll() or BestExpected()"
                 )
             region = SpaceRegion(domain, uncertainty)
             space = region.points_space
@@ -174,7 +174,7 @@ class Optimizer:
         state = self._state
         number = state.t + len(state.failures) + len(pending)
         if number < self.initial or state.t == 0 < self.initial:
-            point = state.design_point(number, self.seed)
+            point = self._design_point(number, {q.point_index for q in pending})
             sample = Sample(state.decision_of(point), point)
             lower = -math.inf if isinstance(state, SpaceState) and state.t == 0 else state.lower(sample.decision).value
         else:
@@ -186,6 +186,17 @@ class Optimizer:
             lower = state.lower(sample.decision).value
         seen = self._setting.decision(sample.decision), self._setting.point(sample.point)
         return Query(number + 1, *seen, lower, sample.decision, sample.point)
+
+    def _design_point(self, number: int, pending: set[Index]) -> Index:
+        """This point of the design, or the next one that nobody measured or is measuring: not all come back."""
+        state = self._state
+        taken = pending | {r.point_index for r in (*state.rounds, *state.failures)}
+        point = state.design_point(number, self.seed)
+        for following in range(number + 1, number + len(taken) + 1):
+            if point not in taken:
+                break
+            point = state.design_point(following, self.seed)
+        return point
 
     def tell(self, point: Query | ArrayLike, y: Any, decision: Any = None, *, noise: Any = None) -> None:
         """Add the value y measured at a query or at any point of the domain; y = None says that it failed.
@@ -236,6 +247,7 @@ class Optimizer:
             upper,
             optimum.value,
             worst.exact and optimum.exact,
+            optimum.gap,
             contradictory,
             decision,
             worst.point,
@@ -269,10 +281,13 @@ class Optimizer:
         setting = self._setting
         return setting.points_space.flat_names if isinstance(setting, SpaceRegion) else None
 
-    def tell_all(self, points: Iterable[Any], y: Iterable[float | None]) -> None:
-        """Existing data in whatever form single points have: like `tell`, but all at once."""
-        pairs = zip(points, y, strict=True)
-        self._tell([Observation(None, point_index(self._setting, p), measured(v)) for p, v in pairs])
+    def tell_all(
+        self, points: Iterable[Any], y: Iterable[float | None], noise: Iterable[float | None] | None = None
+    ) -> None:
+        """Existing data in whatever form single points have: like `tell`, but all at once, with a noise for each."""
+        data = list(zip(points, y, strict=True))
+        noises = [None] * len(data) if noise is None else noise
+        self._tell([o for (p, v), s in zip(data, noises, strict=True) for o in told(self._setting, p, v, None, s)])
 
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""

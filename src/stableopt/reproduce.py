@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stableopt.experiments.engines import Engine
 
 console = Console()
+errors = Console(stderr=True)
 
 
 class _RefusedError(Exception):
@@ -67,28 +68,35 @@ def reproduce(
         if quick and full:
             raise _RefusedError("expected --quick or --full, got both: choose one")
         engine = _engine(backend, jobs, scheduler, address)
-        chosen = _chosen(name, request)
         if name == "all":
-            _perform_all(chosen, out, engine)
+            _perform_all(*_all(request), out, engine)
         else:
-            _perform(*chosen[0], out, engine)
+            _perform(*_one(name, request), out, engine)
 
 
-def _chosen(name: str, request: Request) -> list[tuple[type[Experiment], Plan]]:
-    """The experiments that the name stands for, each with its plan."""
-    if name != "all":
-        try:
-            kind = experiment(name)
-        except ValueError as error:
-            raise _RefusedError(str(error)) from None
-        return [(kind, _plan(kind, request, _algorithms(request.algorithms, kind.algorithms)))]
+def _one(name: str, request: Request) -> tuple[type[Experiment], Plan]:
+    """The experiment of this name with its plan."""
+    try:
+        kind = experiment(name)
+    except ValueError as error:
+        raise _RefusedError(str(error)) from None
+    return kind, _plan(kind, request, _algorithms(request.algorithms, kind.algorithms))
+
+
+def _all(request: Request) -> tuple[list[tuple[type[Experiment], Plan]], list[str]]:
+    """The experiments that have any of the algorithms, each with its plan; and of the others, why they have no part."""
     if request.data is not None:
         raise _RefusedError("expected --data together with the name of one experiment, got it with all")
     kinds = [experiment(each) for each in EXPERIMENTS]
     known = tuple(dict.fromkeys(algorithm for kind in kinds for algorithm in kind.algorithms))
     wanted = _algorithms(request.algorithms, known)
-    plans = [(kind, tuple(a for a in kind.algorithms if a in wanted)) for kind in kinds]
-    return [(kind, _plan(kind, request, algorithms)) for kind, algorithms in plans if algorithms]
+    chosen, without = [], []
+    for kind in kinds:
+        if own := tuple(algorithm for algorithm in kind.algorithms if algorithm in wanted):
+            chosen.append((kind, _plan(kind, request, own)))
+        else:
+            without.append(f"{kind.name}: it compares {', '.join(kind.algorithms)}, not {', '.join(wanted)}")
+    return chosen, without
 
 
 def _plan(kind: type[Experiment], request: Request, algorithms: tuple[str, ...]) -> Plan:
@@ -147,7 +155,7 @@ def _perform(kind: type[Experiment], plan: Plan, out: Path, engine: Engine) -> P
                 results = run(loaded, plan, out, engine, count)
         except KeyboardInterrupt:
             progress.stop()
-            console.print(f"stopped: {len(done)} of {plan.runs} runs are finished and kept; the same command continues")
+            _complain(f"stopped: {len(done)} of {plan.runs} runs are finished and kept; the same command continues")
             raise typer.Exit(130) from None
         progress.update(bar, description=f"{kind.name}: drawing")
         claims = loaded.claims(results)
@@ -157,20 +165,25 @@ def _perform(kind: type[Experiment], plan: Plan, out: Path, engine: Engine) -> P
     return performed
 
 
-def _perform_all(chosen: list[tuple[type[Experiment], Plan]], out: Path, engine: Engine) -> None:
-    """Run the experiments one after the other and write the page; one whose data cannot be had is left out."""
+def _perform_all(chosen: list[tuple[type[Experiment], Plan]], without: list[str], out: Path, engine: Engine) -> None:
+    """Run the experiments one after the other and write the page, which also says what was left out and why.
+
+    ``without`` names those that have none of the algorithms, as was asked for; data that cannot be had are an error.
+    """
     from stableopt.experiments.base import DataError
     from stableopt.experiments.page import page
     from stableopt.experiments.store import write
 
     finished, missed = [], []
+    for each in without:
+        console.print(f"left out {each}", soft_wrap=True, highlight=False, markup=False)
     for kind, plan in chosen:
         try:
             finished.append(_perform(kind, plan, out, engine))
         except DataError as error:
             missed.append(f"{kind.name}: {error}")
             console.print(f"left out {missed[-1]}", soft_wrap=True, highlight=False, markup=False)
-    write({out / "index.html": page(finished, missed).encode()})
+    write({out / "index.html": page(finished, [*missed, *without]).encode()})
     console.print(f"wrote {out / 'index.html'}", soft_wrap=True, highlight=False)
     if missed:
         raise _RefusedError(f"left out {'; '.join(missed)}")
@@ -229,7 +242,7 @@ def _kind_errors(out: Path) -> Iterator[None]:
         where = error.filename or out
         _refuse(f"cannot write {where} ({error.strerror or error}): choose another folder with --out, or make room")
     except BrokenExecutor:
-        console.print("a worker process died (out of memory?): fewer --jobs need less; the same command continues")
+        _complain("a worker process died (out of memory?): fewer --jobs need less; the same command continues")
         raise typer.Exit(1) from None
     except Exception as error:
         from stableopt.experiments.base import DataError
@@ -241,8 +254,12 @@ def _kind_errors(out: Path) -> Iterator[None]:
 
 
 def _refuse(message: str) -> NoReturn:
-    console.print(message, soft_wrap=True, highlight=False, markup=False)
+    _complain(message)
     raise typer.Exit(2) from None
+
+
+def _complain(message: str) -> None:
+    errors.print(message, soft_wrap=True, highlight=False, markup=False)
 
 
 def _progress() -> Progress:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from stableopt._arrays import numbers
 from stableopt.answers import Report, readable
 from stableopt.optimizer import Optimizer
+from stableopt.uncertainty import Estimate
 
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 
@@ -80,8 +81,12 @@ class Answer:
     def profile(self, factors: ArrayLike | None = None) -> Profile:
         """The price of robustness: the decision to use and its bounds for tolerances ``factors`` times as large.
 
-        By default from 0 to 2, as far as a tolerance is no wider than its range.
+        By default from 0 to 2, as far as a tolerance is no wider than its range. An environment stays as it is, so
+        without a tolerance (or an estimate) there is no profile.
         """
+        uncertainty = self.optimizer.uncertainty
+        if not uncertainty.perturbations and not isinstance(uncertainty.parameters, Estimate):
+            raise ValueError(f"expected a tolerance, which can be smaller or larger, for a profile, got {uncertainty}")
         scale = np.atleast_1d(numbers(FACTORS if factors is None else factors, "factors"))
         if scale.ndim != 1 or not len(scale) or np.any(scale < 0) or not np.all(np.isfinite(scale)):
             raise ValueError(f"expected factors as numbers of at least 0, got {factors!r}")
@@ -101,18 +106,24 @@ class Answer:
     def _lines(self) -> list[tuple[str, str]]:
         worst = self.worst_case
         beyond, better = "above" if self.sign > 0 else "below", f"at most {self.regret_bound:.4g} better"
+        gap = self.report.gap
+        met = gap <= 1e-4 * abs(self.regret_bound)  # nothing that is shown would change
+        how = (
+            "exact" if self.report.exact else f"numerical search, its two sides {'met' if met else f'{gap:.2g} apart'}"
+        )
         return [
             ("decision", readable(self.decision)),
             ("worst case", f"between {worst.lower:.4g} and {worst.upper:.4g}, at {readable(worst.point)}"),
-            ("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better}"),
+            ("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})"),
         ]
 
 
 class Result(Answer):
     """What `maximize` and `minimize` return.
 
-    stopped: why it ended: "budget", "time", "target", "callback", "interrupted" or "failures".
-    errors: what went wrong in failed evaluations.
+    stopped: why it ended: "budget", "time", "target", "callback" or "interrupted"; "failures" or "error" if it belongs
+        to an exception, "running" if it is one that a callback sees.
+    errors: what went wrong in failed evaluations, and at which points.
     optimizer: the optimiser itself, to go on with ask and tell or to write as JSON.
     """
 
@@ -165,7 +176,7 @@ class ProfileRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Profile:
-    """How decision and guarantee change with the tolerance; `stableopt.plots.plot_profile` draws it."""
+    """How decision and guarantee change with the tolerance; `stableopt.plots.profile` draws it."""
 
     rows: tuple[ProfileRow, ...]
     sign: int = 1

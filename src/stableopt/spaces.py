@@ -18,7 +18,7 @@ import numpy as np
 from stableopt._arrays import Array, cartesian, frozen
 from stableopt._value import Value
 from stableopt.domains import Domain
-from stableopt.variables import Candidates, Category, Variable, variable
+from stableopt.variables import Candidates, Variable, variable
 
 Point = dict[str, Any] | Array | list[Any]
 """A point as a user sees it: a dictionary if the variables are named, else an array (a list if some are no numbers)."""
@@ -80,7 +80,7 @@ class Space(Value):
     @cached_property
     def categories(self) -> tuple[int, ...]:
         """The columns that hold numbers of categories."""
-        return tuple(c[0] for v, c in zip(self.parts, self.columns, strict=True) if isinstance(v, Category))
+        return tuple(c[j] for v, c in zip(self.parts, self.columns, strict=True) for j in v.categories)
 
     @cached_property
     def reachable(self) -> tuple[Array, Array]:

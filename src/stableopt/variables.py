@@ -38,6 +38,11 @@ class Variable(Value, ABC):
         return 1
 
     @property
+    def categories(self) -> Sequence[int]:
+        """Which of its coordinates are numbers of categories, without an order."""
+        return ()
+
+    @property
     @abstractmethod
     def choices(self) -> Array | None:
         """All values it can have as rows of coordinates (m, width); None if it varies continuously."""
@@ -231,6 +236,10 @@ class Category(Variable):
         object.__setattr__(self, "values", values)
 
     @property
+    def categories(self) -> Sequence[int]:
+        return (0,)
+
+    @property
     def choices(self) -> Array:
         """Their numbers."""
         return np.arange(float(len(self.values)))[:, None]
@@ -255,15 +264,34 @@ class Category(Variable):
 
 @dataclass(frozen=True, eq=False)
 class Candidates(Variable):
-    """One row of fixed candidates; written as ``Points(rows)`` in a space."""
+    """One row of fixed candidates; written as ``Points(rows)`` in a space.
+
+    words: what the numbers 0, 1, 2, ... in a column stand for: a list for each column, empty where they are numbers.
+    """
 
     points: Points
+    words: Sequence[Sequence[str]] = ()
 
     numeric = False
+
+    @classmethod
+    def listed(cls, rows: Sequence[Sequence[Any]]) -> Candidates:
+        """Candidates from rows of which some columns have words only."""
+        columns = list(zip(*rows, strict=True))
+        words = [list(dict.fromkeys(c)) if all(isinstance(v, str) for v in c) else [] for c in columns]
+        codes = [[w.index(v) for v in c] if w else c for c, w in zip(columns, words, strict=True)]
+        return cls(Points([list(row) for row in zip(*codes, strict=True)]), words)
 
     def __post_init__(self) -> None:
         if not isinstance(self.points, Points):
             raise TypeError(f"expected candidates as Points(rows), got {self.points!r:.200}")
+        words = tuple(tuple(w) for w in self.words) if any(self.words) else ()
+        if words and len(words) != self.points.dim:
+            raise ValueError(f"expected words for each of {self.points.dim} columns, got {self.words!r:.200}")
+        for w, column in zip(words, self.points.points.T, strict=False):
+            if w and not set(column.tolist()) <= set(range(len(w))):
+                raise ValueError(f"expected numbers of the {len(w)} words {list(w)}, got {column.tolist()!r:.200}")
+        object.__setattr__(self, "words", words)
         with np.errstate(over="ignore", invalid="ignore"):
             known = self.choices
         if not np.all(np.isfinite(known)) or len(np.unique(known, axis=0)) < len(known):
@@ -279,7 +307,13 @@ class Candidates(Variable):
     @cached_property
     def _scale(self) -> tuple[Array, Array]:
         low, span = self.points.points.min(axis=0), np.ptp(self.points.points, axis=0)
-        return low, np.where(span > 0, span, 1.0)
+        span = np.where(span > 0, span, 1.0)
+        low[list(self.categories)], span[list(self.categories)] = 0.0, 1.0
+        return low, span
+
+    @property
+    def categories(self) -> Sequence[int]:
+        return [j for j, w in enumerate(self.words) if w]
 
     @cached_property
     def choices(self) -> Array:
@@ -288,11 +322,29 @@ class Candidates(Variable):
         return frozen((self.points.points - low) / span)
 
     def encode(self, value: Any, name: str) -> Sequence[float]:
-        return [float(c) for c in self.choices[row_of(self.points.points, value, name, "the candidates")]]
+        if not self.words:
+            return [float(c) for c in self.choices[row_of(self.points.points, value, name, "the candidates")]]
+        codes = self._coded(value, name)
+        try:
+            return [float(c) for c in self.choices[row_of(self.points.points, codes, name)]]
+        except ValueError:
+            known = [self.decode(row) for row in self.choices]
+            raise ValueError(f"expected {name} to be one of {known!r:.200}, got {value!r:.200}") from None
+
+    def _coded(self, value: Any, name: str) -> list[Any]:
+        """A row with the numbers of its words."""
+        given = [value] if isinstance(value, str) or np.ndim(value) == 0 else list(value)
+        if len(given) != self.width:
+            raise ValueError(f"expected {name} with {self.width} values, got {value!r:.200}")
+        pairs = list(zip(given, self.words, strict=True))
+        for v, w in pairs:
+            if w and v not in w:
+                raise ValueError(f"expected one of {list(w)} in {name}, got {v!r:.200}")
+        return [w.index(v) if w else v for v, w in pairs]
 
     def decode(self, coordinates: Array) -> Any:
-        nearest = int(np.argmin(np.abs(self.choices - coordinates).sum(axis=1)))
-        return tuple(self.points.points[nearest].tolist())
+        row = self.points.points[int(np.argmin(np.abs(self.choices - coordinates).sum(axis=1)))].tolist()
+        return tuple(w[round(v)] if w else v for v, w in zip(row, self.words or [()] * len(row), strict=True))
 
     def natural(self, coordinates: Array) -> Array:
         low, span = self._scale

@@ -37,6 +37,8 @@ class Engine:
             raise EngineError(f"expected one of the engines {', '.join(ENGINES)}, got {self.name!r}")
         if self.name == "local" and self.address is not None:
             raise EngineError("expected an address together with --backend dask or --backend ray, got it alone")
+        if self.name == "ray" and self.address is not None:
+            _host_and_port(self.address)
 
     def compute(self, experiment: Experiment, plan: Plan, runs: Sequence[int]) -> Iterator[tuple[int, Replicate]]:
         """The replicates with these numbers, as they are finished."""
@@ -117,14 +119,28 @@ def _ray(address: str | None) -> Iterator[None]:
     except ImportError:
         raise EngineError("--backend ray needs a package that is missing: pip install 'ray[default]'") from None
     try:
-        if address is not None and not address.startswith("ray://"):  # Ray itself would try for minutes
-            host, _, port = address.rpartition(":")
-            socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+        place = None if address is None else _host_and_port(address)
+        if place is not None and "://" not in str(address):  # Ray itself would try for minutes
+            socket.create_connection(place, timeout=_PATIENCE).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    except (OSError, ValueError) as error:
-        raise EngineError(f"no Ray cluster answers at {address} ({error}): start one with `ray start --head`") from None
+    except (OSError, ValueError, RuntimeError) as error:  # Ray's own are built-in ones: other versions, no answer
+        where = "here" if address is None else f"at {address}"
+        raise EngineError(f"no Ray cluster answers {where} ({error}): start one with `ray start --head`") from None
     try:
         register_ray()
         yield
     finally:
         ray.shutdown()
+
+
+def _host_and_port(address: str) -> tuple[str, int] | None:
+    """Where the address of a Ray cluster points; None for the words that Ray itself knows the meaning of."""
+    if address in ("auto", "local"):
+        return None
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or "/" in host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+        raise EngineError(
+            f"expected --address auto, local, HOST:PORT or ray://HOST:PORT, got {address!r}: `ray start --head` shows "
+            "the address of the cluster that it starts"
+        )
+    return host.strip("[]"), int(port)  # brackets are around the numbers of IPv6

@@ -65,6 +65,8 @@ def _section(performed: Performed) -> str:
         for claim in performed.claims
     )
     command = f"stableopt reproduce {kind.name} --runs {plan.runs} --rounds {plan.rounds} --seed {plan.seed}"
+    if plan.algorithms != kind.algorithms:
+        command += f" --algorithms {','.join(plan.algorithms)}"
     return (
         f'<section id="{kind.name}"><h2>{escape(kind.title)}</h2>\n{"".join(map(_picture, _shown(performed.files)))}'
         f'<div class="sides"><div><p>The paper:</p><blockquote>{escape(kind.paper)}</blockquote></div>'

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,12 @@ WHEEL = "recbole==1.2.1"
 SHA256 = "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490"
 _ENDINGS = ("u.data", "ml-100k.inter")  # in GroupLens' archive, in the wheel
 _MOST_BYTES = 100_000_000
+_COLUMNS = (
+    ("the number of a user", re.compile(rb"[1-9][0-9]*")),
+    ("the number of a movie", re.compile(rb"[1-9][0-9]*")),
+    ("a rating of 1, 2, 3, 4 or 5", re.compile(rb"[1-5]")),
+    ("a time in seconds", re.compile(rb"[0-9]+")),
+)
 _HELP = (
     f"MovieLens-100K is needed. Either download {OFFICIAL} and pass it (or the file u.data in it) with --data PATH, "
     f"or run `pip download --no-deps {WHEEL}` and pass the wheel with --data PATH"
@@ -53,7 +61,10 @@ def load_ratings(path: Path | None = None, *, url: str = OFFICIAL, cache: Path |
             content = path.read_bytes()
         except OSError as error:
             raise DataError(f"cannot read {path} ({error.strerror}). {_HELP}") from None
-        return _parse(_checked(content, str(path)))
+        try:
+            return _parse(_checked(content, str(path)))
+        except DataError as error:
+            raise DataError(f"{error}. {_HELP}") from None
     kept = (cache or cache_folder()) / "ml-100k" / "u.data"
     try:
         return _parse(_checked(kept.read_bytes(), str(kept)))
@@ -86,7 +97,7 @@ def _fetched(url: str) -> bytes:
     ]
     for source, fetch in sources:
         try:
-            return _checked(fetch(), source)
+            return _checked(fetch(), "what came")
         except (OSError, DataError, subprocess.SubprocessError) as error:
             failures.append(f"{source}: {error}")
     raise DataError(f"{_HELP}. What was tried: {'; '.join(failures)}")
@@ -114,20 +125,47 @@ def _from_registry() -> bytes:
 def _checked(content: bytes, where: str) -> bytes:
     """u.data, which the content is or contains; an error if it is not exactly the original."""
     if zipfile.is_zipfile(io.BytesIO(content)):
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            inside = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] in _ENDINGS]
-            if not inside:
-                raise DataError(f"{where} is an archive without {' or '.join(_ENDINGS)}. {_HELP}")
-            content = archive.read(inside[0])
+        content = _unpacked(content, where)
+    lines_before = 0
     if content.startswith(b"user_id"):  # the wheel's copy has one line more, a header
-        content = content.partition(b"\n")[2]
+        content, lines_before = content.partition(b"\n")[2], 1
     found = hashlib.sha256(content).hexdigest()
-    if found != SHA256:
+    if found != SHA256:  # the original has no malformed line, so lines are looked at only to say what is wrong
+        _check_form(content, where, lines_before)
         raise DataError(
             f"{where} is not the original u.data (expected the sha256 {SHA256[:16]}..., got {found[:16]}...): copies "
-            f"are often altered. {_HELP}"
+            "are often altered"
         )
     return content
+
+
+def _unpacked(content: bytes, where: str) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            inside = [name for name in archive.namelist() if name.rsplit("/", 1)[-1] in _ENDINGS]
+            if inside:
+                return archive.read(inside[0])
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # damaged, or behind a password
+        raise DataError(f"{where} is an archive that cannot be unpacked ({error})") from None
+    raise DataError(f"{where} is an archive without {' or '.join(_ENDINGS)}")
+
+
+def _check_form(content: bytes, where: str, lines_before: int) -> None:
+    """An error that locates the first field that is none of u.data's."""
+    if b"\0" in content:
+        raise DataError(f"{where} is a binary file: expected u.data, which is text, or an archive that contains it")
+    for line, text in enumerate(content.splitlines() or [b""], start=lines_before + 1):
+        cells = text.split(b"\t")
+        for column, (expected, form) in enumerate(_COLUMNS, start=1):
+            cell = cells[column - 1] if column <= len(cells) else None
+            if cell is None or not form.fullmatch(cell):
+                got = "the end of the line" if cell is None else repr(cell[:40].decode("utf-8", "backslashreplace"))
+                raise DataError(
+                    f"{where}, line {line}, column {column}: expected {expected}, got {got}; a line has user, movie, "
+                    "rating and time, with tabs between them"
+                )
+        if len(cells) > len(_COLUMNS):
+            raise DataError(f"{where}, line {line}, column {len(_COLUMNS) + 1}: expected the end of the line, got more")
 
 
 def _parse(content: bytes) -> Ratings:

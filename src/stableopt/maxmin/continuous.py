@@ -145,6 +145,10 @@ class ContinuousMaxMin:
         if budget < 1:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
+        # With a small budget, more steps of an exchange are worth more than thorough ones.
+        ample = budget >= 2_500 * (region.dim + 2)
+        self._sound = _SOUND if ample else _SOUND._replace(polls=0, apart=False)
+        self._room = (4 if ample else 2) * (region.dim + 2)
         self._spread = region.scenarios(self._effort(1).scan, seed)
         # All decisions are screened with these. In few dimensions some more scenarios tell much, and no gradient tells
         # discrete alternatives apart.
@@ -175,7 +179,7 @@ class ContinuousMaxMin:
         X = X[highest(above, 4)]
         if above.max() <= found.value:
             return found
-        V, S, T = self._inner(oracle, pool, X, _SOUND)
+        V, S, T = self._inner(oracle, pool, X, self._sound)
         i = int(np.argmax(V[:, 0]))
         if V[i, 0] <= found.value:
             return found
@@ -337,7 +341,7 @@ class ContinuousMaxMin:
     def _polish(self, oracle: Oracle, pool: Pool, front: Front) -> Found:
         """The best decisions once more: the exchange to the end, with the full inner side before it counts."""
         order = highest(front.V.min(axis=1), self._many(4))
-        V, S, T = self._inner(oracle, pool, front.X[order], _SOUND, front.S[order])
+        V, S, T = self._inner(oracle, pool, front.X[order], self._sound, front.S[order])
         X, T = front.X[order], np.concatenate([T, front.T[order]], axis=1)
         T = oracle.anchored(X, np.concatenate([S, front.S[order]], axis=1), T)
         best: Found | None = None
@@ -382,7 +386,7 @@ class ContinuousMaxMin:
             if not len(X):
                 return best
             X = X[highest(self._inner(oracle, pool, X, _SCREEN).V[:, 0], 8)]
-            V, S, T = self._inner(oracle, pool, X, _SOUND)
+            V, S, T = self._inner(oracle, pool, X, self._sound)
             T, last = oracle.anchored(X, S, T), best
             for i in highest(V[:, 0], 2):
                 found = self._exchange(oracle, pool, X[i], S[i, :1], float(V[i, 0]), T[i], best)
@@ -399,11 +403,11 @@ class ContinuousMaxMin:
         Ends when nothing is to be gained on the active scenarios and the full inner side finds no worse one, when the
         decision does not promise to beat its rival, or when the budget is used up.
         """
-        radius, room, effort = 0.2, 4 * (self.region.dim + 2), self._effort(1)
+        radius, effort = 0.2, self._effort(1)
         start, first = x, v
         for i in range(_EXCHANGES):
             trial, above, order = climb(oracle, x, T, radius, 6 + 2 * i)
-            T = T[order[:room]]
+            T = T[order[: self._room]]
             if rival is not None and above <= rival.value:
                 return rival
             spent = oracle.left() < 0 or i == _EXCHANGES - 1
@@ -411,7 +415,7 @@ class ContinuousMaxMin:
             done = spent or still or above <= v + _CLOSE * oracle.scale
             at = (x if done else trial)[None]
             active = np.vstack([worst, self.region.scenario_of(np.repeat(at, len(T), axis=0), T)])
-            V, S, new = self._inner(oracle, pool, at, effort if done else _SOUND, active[None])
+            V, S, new = self._inner(oracle, pool, at, effort if done else self._sound, active[None])
             if done:
                 lower = V[0, 0] < v - _CLOSE * oracle.scale
                 v, worst = (float(V[0, 0]), S[0, :1]) if V[0, 0] < v else (v, worst)

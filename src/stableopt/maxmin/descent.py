@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FAR = 1e6  # coordinates are of the order of 1: what is this far away is projected onto an extreme scenario
 _ROWS = 2048  # points evaluated together, which bounds the memory of a function with many observations
 _ROUNDING = 1e-12
-_HELD = 1e-9  # by so much a scenario was clipped, not rounded
+_HELD = 1e-9  # by so much the domain held a scenario back, and not rounding
 _REACH = 0.3  # how far the adversary looks where F changes by its whole spread over a unit length
 _STEP = 1e-6
 _OFF = 1e-4
@@ -169,9 +169,9 @@ class Descent:
             trial = self.oracle.region.settle(self.X[moving], aim)
             move = trial - self.S[moving]
             slope = np.einsum("ij,ij->i", move, h)
-            jumps = self._further(moving, trial, move)
             stuck = slope >= -tolerance * self.oracle.scale
             waiting = self._shortened(moving, np.flatnonzero(stuck), aim, trial)
+            jumps = self._further(moving, trial, move)
             if goal is not None:
                 stuck |= self.v[moving] + _PROMISE * slope > goal[moving]
             go = np.flatnonzero(~stuck)
@@ -194,8 +194,8 @@ class Descent:
         longer = step > least
         stuck, least, step = stuck[longer], least[longer], step[longer]
         projected = self.oracle.region.project(self.X[moving[stuck]], aim[stuck])
-        clipped = np.abs(projected - trial[stuck]).max(axis=1, initial=0.0) > _HELD
-        self.step[moving[stuck]] = np.where(clipped, 0.1 * step, least)
+        held = np.abs(projected - trial[stuck]).max(axis=1, initial=0.0) > _HELD
+        self.step[moving[stuck]] = np.where(held, 0.1 * step, least)
         return moving[stuck]
 
     def _further(self, at: Indices, trial: Array, move: Array) -> NDArray[np.bool_]:

@@ -29,7 +29,7 @@ from stableopt.variables import Integer, Range, Variable
 _SWEEPS = 200  # of alternating projections
 _NEAR = 4.0  # from further away, the projections would take very many sweeps
 _FURTHER = 8  # steps in that direction instead
-_INSIDE = 1 - 1e-10  # of the way to the end of a range
+_INSIDE = 1 - 1e-10  # of the way to the end of a range, in coordinates
 
 
 class Mover(ABC):
@@ -128,7 +128,6 @@ class NormMover(_Continuous):
         curved = self._log & ((self._reach > 0) | (self._fraction > 0)) & (not scaled)
         self._plain = not (curved.any() or self._fraction.any() or self._whole.any())
         self._unit = self._reach if scaled else self._reach / self._span
-        self._scaled = scaled
 
     def move(self, C: Array, S: Array) -> Array:
         if self._plain:
@@ -147,7 +146,7 @@ class NormMover(_Continuous):
 
     def _reaches(self, x: Array) -> Array:
         """How far each coordinate may move in the user's units."""
-        return np.asarray(self._reach * (self._span if self._scaled else 1.0) + self._fraction * np.abs(x))
+        return np.asarray(self._reach + self._fraction * np.abs(x))
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
         if self._plain:
@@ -183,14 +182,16 @@ class NormMover(_Continuous):
         """The scenarios that lead to the ends of the domain; beyond an end a coordinate would have no slope."""
         if self._plain:
             return _INSIDE * (self._lower - C) / self._unit, _INSIDE * (self._upper - C) / self._unit
-        x = self._values(C)
+        x, (low, high) = self._values(C), self._ends
         reach = self._reaches(x)
-        share = _INSIDE / np.where(reach > 0, reach, 1.0)
-        return share * np.minimum(self._ends[0] - x, 0.0), share * np.maximum(self._ends[1] - x, 0.0)
+        reach = np.where(reach > 0, reach, 1.0)
+        # On a log scale a small share of the way may be far from its end.
+        below, above = (8 * np.spacing(np.maximum(np.abs(x), np.abs(end))) for end in (low, high))
+        return np.minimum(low + below - x, 0.0) / reach, np.maximum(high - above - x, 0.0) / reach
 
     def scenario_of(self, C: Array, U: Array) -> Array:
         x, target = (C, U) if self._plain else (self._values(C), self._target(U))
-        reach = self._unit if self._plain else self._reach + self._fraction * np.abs(x)
+        reach = self._unit if self._plain else self._reaches(x)
         return self.project(C, np.where(reach > 0, (target - x) / np.where(reach > 0, reach, 1.0), 0.0))
 
     def spread(self, count: int, rng: np.random.Generator) -> Array:

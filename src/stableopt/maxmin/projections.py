@@ -28,7 +28,7 @@ def into_ball_within(S: Array, low: Array, high: Array) -> Array:
         return inside
     S, low, high = S[rows], low[rows], high[rows]
     size, ends = np.abs(S), np.where(S > 0, high, -low)
-    moments = np.minimum(ends / np.maximum(size, 1e-300), 1.0)
+    moments = np.divide(ends, size, out=np.ones(size.shape), where=size > ends)
     order = np.argsort(moments, axis=1)
     moments = np.take_along_axis(moments, order, axis=1)
     held = np.cumsum(np.take_along_axis(ends, order, axis=1) ** 2, axis=1)
@@ -39,6 +39,7 @@ def into_ball_within(S: Array, low: Array, high: Array) -> Array:
     first = np.argmax(squares >= np.minimum(squares.max(axis=1, keepdims=True), 1.0), axis=1)  # one ends outside
     at = np.arange(len(rows)), first
     mu = np.sqrt(np.maximum(1.0 - held[at], 0.0) / np.maximum(free[at], 1e-300))
+    mu = np.maximum(mu, np.where(first > 0, moments[at[0], first - 1], 0.0))  # a corner on the sphere, up to rounding
     inside[rows] = np.clip(mu[:, None] * S, low, high)
     return inside
 
@@ -55,13 +56,15 @@ def into_l1_within(S: Array, low: Array | float = -np.inf, high: Array | float =
         return inside
     size, ends = np.abs(S), np.where(S > 0, high, np.negative(low))
     size, ends = size[rows], ends[rows]
-    amounts = np.sort(np.maximum(np.hstack([0 * size[:, :1], size - ends, size]), 0.0), axis=1)
-    sums = np.clip(size[:, None] - amounts[:, :, None], 0.0, ends[:, None]).sum(axis=2)
-    last = np.argmax(sums <= 1.0, axis=1)  # above 0, as the first sum is above 1
-    at = np.arange(len(rows))
-    above, below = sums[at, last - 1], sums[at, last]
-    share = (above - 1.0) / np.maximum(above - below, 1e-300)
-    amount = amounts[at, last - 1] + share * (amounts[at, last] - amounts[at, last - 1])
+    q, at = S.shape[1], np.arange(len(rows))
+    amounts = np.hstack([np.maximum(size - ends, 0.0), size])  # a coordinate begins to shrink, and has shrunk to 0
+    order = np.argsort(amounts, axis=1, kind="stable")
+    amounts = np.take_along_axis(amounts, order, axis=1)
+    shrinking = np.cumsum(np.where(order < q, 1.0, -1.0), axis=1)
+    sums = np.minimum(size, ends).sum(axis=1, keepdims=True)
+    sums = sums - np.cumsum(shrinking[:, :-1] * np.diff(amounts, axis=1), axis=1)  # at all amounts but the first
+    last = np.argmax(sums <= np.maximum(sums.min(axis=1, keepdims=True), 1.0), axis=1)
+    amount = amounts[at, last + 1] - np.maximum(1.0 - sums[at, last], 0.0) / np.maximum(shrinking[at, last], 1.0)
     size = np.clip(size - amount[:, None], 0.0, ends)
     inside[rows] = np.sign(S[rows]) * size / np.maximum(1.0, size.sum(axis=1, keepdims=True))  # rounding, from afar
     return inside

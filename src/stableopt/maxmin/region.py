@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -159,7 +160,7 @@ class SpaceRegion(ReadOnly):
 
     @cached_property
     def exact(self) -> bool:
-        """Whether `settle` finds the nearest scenarios, so that a step against the gradient that settles leads down."""
+        """Whether `settle` finds the nearest scenarios (but for whole numbers): then steps of any length lead down."""
         return all(mover.exact for mover in self.movers)
 
     def scenario_of(self, X: Array, Z: Array) -> Array:
@@ -273,17 +274,20 @@ def _movers(perturbation: Perturbation, space: Space) -> list[Mover]:
     ranges = [v for c in columns if isinstance(v := owners[c], Range)]
     own = replace(perturbation, columns=None)  # type: ignore[type-var]
     k = len(columns)
+    labels = [space.labels[c] for c in columns]
     if isinstance(own, NormBall):
         reach = own.reach(k)
-        _check_widths(reach, ranges, [space.labels[c] for c in columns])
+        _check_widths(reach, ranges, labels)
         return _norm(columns, ranges, own.order, reach, None)
     if isinstance(own, Relative):
+        largest = np.array([max(abs(v.low), abs(v.high)) for v in ranges])
+        _check_widths(own.fraction(k) * largest, ranges, labels)
         return _norm(columns, ranges, math.inf, np.zeros(k), own.fraction(k))
-    whole = [space.labels[c] for c, v in zip(columns, ranges, strict=True) if isinstance(v, Integer)]
+    whole = [label for label, v in zip(labels, ranges, strict=True) if isinstance(v, Integer)]
     if isinstance(own, Ellipsoid | Within) and whole:
         raise ValueError(f"expected floats for {type(own).__name__}, got the integers {whole}: use Rectangle for them")
     if isinstance(own, Ellipsoid):
-        _check_widths(np.linalg.norm(own.root(k), axis=1), ranges, [space.labels[c] for c in columns])
+        _check_widths(np.linalg.norm(own.root(k), axis=1), ranges, labels)
         return [EllipsoidMover(columns, ranges, own.root(k))]
     if isinstance(own, Within):
         if own.project is None:
@@ -296,12 +300,17 @@ def _movers(perturbation: Perturbation, space: Space) -> list[Mover]:
 
 
 def _check_widths(reach: Array, ranges: Sequence[Range], labels: Sequence[str]) -> None:
-    """A tolerance that is wider than the range itself is in another unit, most likely."""
+    """A tolerance that is wider than the range itself is in another unit, most likely; so is part of a whole number."""
     for r, v, label in zip(reach, ranges, labels, strict=True):
         if r > v.high - v.low:
             raise ValueError(
                 f"expected a tolerance no wider than its range, got ±{r:g} for {label!r} "
                 f"from {v.low:g} to {v.high:g}: is the unit right?"
+            )
+        if isinstance(v, Integer) and 0 < r < 1:
+            warnings.warn(
+                f"a tolerance of ±{r:g} reaches less than one step of the whole numbers {label!r}: it changes nothing",
+                stacklevel=2,
             )
 
 
