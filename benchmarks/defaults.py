@@ -27,9 +27,10 @@ CHOICES = {
     "lengthscale prior 0.15√d, spread ½": "ours-length=0.15:0.5",
     "lengthscale prior 0.15√d, spread 1": "ours-length=0.15:1.0",
     "lengthscale prior 0.3√d": "ours-length=0.3:0.35",
+    "exploring with β^½ = 1 throughout": "ours-explore=1",
     "exploring with β^½ = ½": "ours-explore=0.25",
     "exploring with β^½ = 2": "ours-explore=4",
-    "reporting what is expected to be best": "ours-report=expected",
+    "reporting the best guarantee": "ours-report=all",
     "reporting among tried decisions": "ours-report=tried",
 }
 MARKS = (20, 30, 50, 60, 100)

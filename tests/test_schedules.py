@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from stableopt._value import from_dict
 from stableopt.schedules import (
+    Alternating,
     BayesianBox,
     BayesianFinite,
     Calibrated,
@@ -24,6 +25,7 @@ LOG10 = math.log(10)
 # Each β written out once more, for ξ = 0.1, in round t = 3 after a gain of 5.
 FORMULAS = {
     "constant": (Constant(4.0), 4.0),
+    "alternating": (Alternating(1.0, 4.0), 1.0),
     "likelihood ratio": (LikelihoodRatio(2.0, 0.1), 4 + 2 * (5 + LOG10)),
     "likelihood ratio, louder noise": (LikelihoodRatio(2.0, 0.1, noise_ratio=3.0), 4 + 18 * (5 + LOG10)),
     "likelihood ratio, bounded gain": (LikelihoodRatio(2.0, 0.1, gamma=7.0), 4 + 2 * (7 + LOG10)),
@@ -95,7 +97,7 @@ def test_the_printed_lemma_forgets_the_noise_when_it_is_small():
     assert PaperRkhs(1.0, 0.01, 0.1).beta(100, 40.0) < 1.3 < 100 < Rkhs(1.0, 0.1).beta(100, 40.0)
 
 
-@pytest.mark.parametrize("name", [name for name in SCHEDULES if name != "calibrated"])
+@pytest.mark.parametrize("name", [name for name in SCHEDULES if name not in ("calibrated", "alternating")])
 def test_beta_never_decreases(name):
     schedule = SCHEDULES[name]
     betas = [schedule.beta(t, 0.5 * t) for t in range(1, 200)]
@@ -119,6 +121,8 @@ def test_beta_never_decreases(name):
         (lambda: BayesianBox(0, 1.0, 1.0, 1.0, 0.1), "dimension of 1 or more"),
         (lambda: BayesianBox(1, 1.0, 0.01, 1.0, 0.1), "use a larger a"),
         (lambda: Constant(0.0), "beta above 0"),
+        (lambda: Alternating(0.0, 4.0), "small above 0"),
+        (lambda: Alternating(1.0, 4.0, 0), "a number of rounds 1, 2, 3, ..., got 0"),
         (lambda: Calibrated(1.0, 3.0, 0.1, 1.0, 10), "confidence strictly between 0 and 1"),
         (lambda: Calibrated(1.0, 3.0, 0.1, 0.95, 10).beta(12), "calibrate for more rounds"),
         (lambda: Constant(4.0).beta(0), "round t = 1, 2, ..."),
@@ -130,3 +134,9 @@ def test_beta_never_decreases(name):
 def test_a_wrong_number_is_refused_with_what_was_expected(make, message):
     with pytest.raises(ValueError, match=f"(?s){message.replace('.', '[.]')}"):
         make()
+
+
+def test_alternating_takes_a_wide_look_now_and_then():
+    betas = [Alternating(1.0, 4.0, every=2).beta(t) for t in range(1, 8)]
+    assert betas == [1.0, 1.0, 1.0, 4.0, 1.0, 4.0, 1.0]
+    assert Alternating(2.0, 3.0, every=1).beta(1) == 3.0

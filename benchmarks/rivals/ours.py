@@ -24,7 +24,7 @@ class Ours:
         """``name`` is what stands on the command line: "ours", or "ours-something" for a variation."""
         changes = dict(part.split("=") for part in name.split("-")[1:])
         reporting = REPORTING[changes.pop("report")] if "report" in changes else calls.DEFAULT.reporting
-        explore = float(changes.pop("explore", calls.EXPLORE))
+        explore = float(changes.pop("explore")) if "explore" in changes else calls.EXPLORE
         beta = float(changes.pop("beta", 4.0))
         if "length" in changes:  # median of the prior of lengthscales over √dimension, and its spread, as 0.25:0.5
             median, spread = map(float, changes.pop("length").split(":"))

@@ -133,7 +133,7 @@ class BestExpected(ReportingRule):
     """Of all decisions, tried or not, the one with the largest worst-case posterior mean μ_t.
 
     A guarantee prefers what is known well; while little is known, that may be an edge of the domain, where the
-    adversary has little room. What is expected has no such preference, and a worse guarantee.
+    adversary has little room. What is expected has no such preference: less regret then, and a worse guarantee.
     """
 
     def choose(self, state: State) -> Index:

@@ -74,6 +74,34 @@ class Constant(Schedule):
 
 @final
 @dataclass(frozen=True, eq=False)
+class Alternating(Schedule):
+    """A small β, and a large one in every n-th round from round n² on, without a proof: to explore with.
+
+    A small β finds a good decision sooner, and may then stay there for good; a look with a large one now and then leads
+    on to a better one. In the first rounds everything is uncertain, and a large one would look at edges only.
+    """
+
+    small: float
+    large: float
+    every: int = 5
+    certifies: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _store(self, "small", _positive(self.small, "small"))
+        _store(self, "large", _positive(self.large, "large"))
+        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
+            raise ValueError(f"expected every as a number of rounds 1, 2, 3, ..., got {self.every!r}")
+
+    @property
+    def promise(self) -> str:
+        return "betas that alternate promise nothing"
+
+    def _beta(self, t: int, gain: float) -> float:
+        return self.large if t % self.every == 0 and t >= self.every**2 else self.small
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class LikelihoodRatio(Schedule):
     """β_t = B² + 2ρ²(γ + log(1/ξ)): the smallest β with a proof for every f of norm B and every way to choose points.
 
