@@ -11,11 +11,11 @@ import typer
 from typer.testing import CliRunner
 
 from stableopt import ALGORITHMS, Optimizer, verify
-from stableopt.calls import DEFAULT
 from stableopt.rules import Algorithm, BestIntersected, OptimisticPessimistic
 from stableopt.schedules import Constant, LikelihoodRatio
 from stableopt.theory import HardInstances, consistent
 from stableopt.verification import CASES, Check, case, certificates, hard_experiment
+from stableopt.verification.cases import GUARANTEED
 
 SETTINGS = pytest.mark.parametrize("name", CASES)
 
@@ -63,7 +63,7 @@ def test_what_is_measured_side_by_side_is_what_an_optimizer_reports(name):
     each, rounds, schedule = case(name), 12, LikelihoodRatio(1.0, 0.1)
     f = each.functions(3, np.random.default_rng(5))[2]
     found = certificates(each, schedule, f[None], rounds, np.random.default_rng(6))
-    optimizer = Optimizer(each.domain, each.uncertainty, each.gp, algorithm=DEFAULT, beta=schedule, explore=1.0)
+    optimizer = Optimizer(each.domain, each.uncertainty, each.gp, algorithm=GUARANTEED, beta=schedule, explore=1.0)
     noise = np.random.default_rng(6)
     for s in range(1, rounds):
         query = optimizer.ask()

@@ -6,11 +6,11 @@ import numpy as np
 
 from stableopt import GP, SE, Ball, Matern, Optimizer, Space
 from stableopt._arrays import Array
-from stableopt.calls import DEFAULT
 from stableopt.schedules import LikelihoodRatio
 from stableopt.theory.covering import SHARE, rigorous_certificate
 from stableopt.theory.sampling import sample_rkhs
 from stableopt.verification.bounds import EXPLORE, XI
+from stableopt.verification.cases import GUARANTEED
 from stableopt.verification.checks import Check
 
 _NORM, _NOISE, _EPS = 1.0, 0.1, 0.08
@@ -39,7 +39,7 @@ def boxes(count: int, observations: int, seed: int) -> list[Check]:
 def _compare(gp: GP, f: Array, observations: int, rng: np.random.Generator) -> tuple[bool, bool, int, float]:
     """Whether the proved certificate is true, whether the numerical one lies within it, its price, how much wider."""
     optimizer = Optimizer(
-        Space([(0.0, 1.0)]), Ball(_EPS), gp, algorithm=DEFAULT, beta=LikelihoodRatio(_NORM, XI), explore=EXPLORE
+        Space([(0.0, 1.0)]), Ball(_EPS), gp, algorithm=GUARANTEED, beta=LikelihoodRatio(_NORM, XI), explore=EXPLORE
     )
     at = rng.integers(len(_LINE), size=observations)
     optimizer.tell(_LINE[at][:, None], f[at] + _NOISE * rng.standard_normal(observations))

@@ -14,9 +14,12 @@ from stableopt import GP, SE, Ball, Estimate, Grid, Groups, Matern, Parameters, 
 from stableopt._arrays import Array, Indices, cartesian
 from stableopt.domains import Domain
 from stableopt.maxmin import Setting
+from stableopt.rules import Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.theory import sample_prior, sample_rkhs
 from stableopt.uncertainty import UncertaintySet
 
+GUARANTEED = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
+"""StableOpt with reports whose guarantees are as good as the bounds allow: certificates are what is measured."""
 _TERMS = (1, 4, 16)  # of the sampled functions: a single feature, a few, many
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from stableopt._arrays import Array
-from stableopt.calls import DEFAULT
 from stableopt.optimizer import Optimizer
 from stableopt.schedules import LikelihoodRatio
 from stableopt.verification.bounds import EXPLORE, XI
-from stableopt.verification.cases import Case
+from stableopt.verification.cases import GUARANTEED, Case
 from stableopt.verification.checks import Check
 
 
@@ -23,7 +22,7 @@ def reports(case: Case, count: int, rounds: int, seed: int) -> list[Check]:
 def _true(case: Case, f: Array, rounds: int, seed: int) -> bool:
     schedule = LikelihoodRatio(case.norm, XI)
     optimizer = Optimizer(
-        case.domain, case.uncertainty, case.gp, algorithm=DEFAULT, beta=schedule, explore=EXPLORE, seed=seed
+        case.domain, case.uncertainty, case.gp, algorithm=GUARANTEED, beta=schedule, explore=EXPLORE, seed=seed
     )
     noise = case.gp.noise * np.random.default_rng([seed, 31]).standard_normal(rounds)
     worst = case.worst(f[None])[0]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from stableopt._arrays import Array
-from stableopt.calls import DEFAULT
 from stableopt.optimizer import Optimizer
 from stableopt.problems import PROBLEMS
+from stableopt.verification.cases import GUARANTEED
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def tradeoff(
                 problem.domain,
                 problem.uncertainty,
                 problem.gp,
-                algorithm=DEFAULT,
+                algorithm=GUARANTEED,
                 beta=certify**2,
                 explore=root**2,
                 seed=seed + run,
