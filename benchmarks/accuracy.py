@@ -20,10 +20,9 @@ from stableopt import GP, SE, Ball, Matern
 from stableopt._arrays import Array
 from stableopt.gp import Posterior
 from stableopt.kernels import Kernel
-from stableopt.maxmin.continuous import ContinuousMaxMin, Found, Smooth
+from stableopt.maxmin.continuous import ContinuousMaxMin, Found, Smooth, usual_budget
 from stableopt.maxmin.descent import spread_out
 from stableopt.maxmin.region import SpaceRegion
-from stableopt.search import usual_budget
 from stableopt.spaces import Space
 
 CASES = {1: 40, 2: 40, 3: 40, 6: 40, 10: 40}

@@ -16,7 +16,7 @@ from stableopt._arrays import Array, frozen
 from stableopt._stationary import LARGEST
 from stableopt.gp import Bound, Posterior
 from stableopt.learning import Belief, Mixture
-from stableopt.maxmin.continuous import ContinuousMaxMin, Found
+from stableopt.maxmin.continuous import ContinuousMaxMin, Found, usual_budget
 from stableopt.maxmin.region import SpaceRegion
 from stableopt.spaces import low_discrepancy
 from stableopt.state import Choice, Observation, State, counted, observed_data
@@ -29,11 +29,6 @@ _STARTS = 32  # past decisions that a search starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
 _OTHERS = 64  # points of a decision to choose from where its worst one is being measured already
 _SAME = 1e-6  # so close in every coordinate, two points are the same to workers
-
-
-def usual_budget(dim: int) -> int:
-    """How often a bound is evaluated in one search for a decision with so many coordinates: `benchmarks.accuracy`."""
-    return 5_000 + 2_500 * dim
 
 
 @dataclass(frozen=True, eq=False)

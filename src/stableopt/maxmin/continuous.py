@@ -30,6 +30,11 @@ _SAME = 0.01  # what begins this close to where a better decision ended is on th
 _LEAPS = np.geomspace(0.001, 0.5, 8)
 
 
+def usual_budget(dim: int) -> int:
+    """How often F is evaluated in one search for a decision with so many coordinates: `benchmarks.accuracy`."""
+    return 5_000 + 2_500 * dim
+
+
 class Smooth(Protocol):
     """A function of points with its gradient, evaluated in batches."""
 
@@ -146,7 +151,7 @@ class ContinuousMaxMin:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
         # With a small budget, more steps of an exchange are worth more than thorough ones.
-        ample = budget >= 2_500 * (region.dim + 2)
+        ample = budget >= usual_budget(region.dim)
         self._sound = _SOUND if ample else _SOUND._replace(polls=0, apart=False)
         self._room = (4 if ample else 2) * (region.dim + 2)
         self._spread = region.scenarios(self._effort(1).scan, seed)
