@@ -150,6 +150,32 @@ def test_the_first_points_are_spread_out_and_then_the_model_takes_over():
     )
 
 
+def test_the_first_points_keep_off_the_edges_of_ranges_and_go_everywhere_else():
+    for where, inner in {"a square": [0, 1], "mixed": [0, 1], "an environment": [0]}.items():
+        state = start(where).state
+        Z = np.array([state.design_point(i, 0) for i in range(200)])
+        assert 0.1 <= Z[:, inner].min() < 0.12 and 0.88 < Z[:, inner].max() <= 0.9
+        points = [state.setting.point(z) for z in Z]
+        if where == "an environment":
+            assert Z[:, 1].min() < 0.05 and Z[:, 1].max() > 0.95, "its extremes are likely worst cases"
+        if where == "mixed":
+            assert {z["n"] for z in points} == set(range(10)) and {z["kind"] for z in points} == set("abc")
+
+
+@pytest.mark.parametrize("domain", [Space({"x": (0, 1)}), Grid.linspace(0, 1, 41)], ids=["a range", "a grid"])
+def test_a_decision_that_promises_with_one_beta_is_measured_where_the_other_fears_most(domain):
+    optimizer = Optimizer(domain, Rectangle(0.2), PRIOR, beta=9.0, explore=0.01)
+    inputs, values = np.array([[0.1], [0.2]]), [1.0, 0.9]
+    optimizer.tell([{"x": x} for x in inputs[:, 0]] if isinstance(domain, Space) else inputs, values)
+    query = optimizer.ask()
+    decision, point = (v["x"] if isinstance(v, dict) else float(v[0]) for v in (query.decision, query.point))
+    fine = np.linspace(0, 1, 41)[:, None]
+    fine = fine[np.abs(fine[:, 0] - decision) <= 0.2 + 1e-9]
+    mean, variance = PRIOR.condition(inputs, values)(fine)
+    bold, fearful = (fine[np.argmin(mean - np.sqrt(beta * variance))][0] for beta in (0.01, 9.0))
+    assert point == pytest.approx(fearful, abs=0.026) and abs(fearful - bold) > 0.1
+
+
 def test_data_replace_the_initial_points():
     optimizer = start("a line", initial=4)
     optimizer.tell([{"x": x} for x in (0.1, 0.4, 0.6, 0.9)], [1.0, 2.0, 2.5, 0.0])

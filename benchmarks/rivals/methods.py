@@ -20,6 +20,12 @@ class Suggestion(NamedTuple):
 class Method(Protocol):
     """A run of a method on one problem. Coordinates are those of the problem."""
 
+    remembers: bool
+    """Whether what it does next depends on more than the seed and all observations."""
+
+    def initial(self) -> Array:
+        """The first points, (INITIAL, d): those that all methods of a seed share, or of a design of its own."""
+
     def tell(self, X: Array, y: Array) -> None:
         """Take all observations so far, (t, d) and (t,): those of the last call and what came since."""
 

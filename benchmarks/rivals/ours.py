@@ -1,6 +1,7 @@
 """Our side: stableopt with the defaults of `maximize`, and nothing tuned to the problem.
 
-``ours-NAME=VALUE-NAME=VALUE`` changes defaults, for the table of `benchmarks.defaults`.
+``ours`` starts from the points that all methods of a seed share, ``ours-design=own`` from those of `maximize`.
+``ours-NAME=VALUE-NAME=VALUE`` changes other defaults, for the table of `benchmarks.defaults`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.rivals.methods import Suggestion
-from benchmarks.rivals.problems import Array, Problem
+from benchmarks.rivals.problems import INITIAL, Array, Problem
 from stableopt import Ball, Optimizer, Rectangle, Space, calls
 from stableopt.fit import LogNormal
 from stableopt.learning import Learned
@@ -20,9 +21,12 @@ REPORTING = {"expected": BestExpected(), "all": BestOfAll(), "tried": BestSoFar(
 class Ours:
     """An optimiser that is told what the runner measured."""
 
+    remembers = True
+
     def __init__(self, problem: Problem, seed: int, name: str = "ours") -> None:
         """``name`` is what stands on the command line: "ours", or "ours-something" for a variation."""
         changes = dict(part.split("=") for part in name.split("-")[1:])
+        self._shared = None if changes.pop("design", "shared") == "own" else problem.initial(seed)
         reporting = REPORTING[changes.pop("report")] if "report" in changes else calls.DEFAULT.reporting
         explore = float(changes.pop("explore")) if "explore" in changes else calls.EXPLORE
         beta = float(changes.pop("beta", 4.0))
@@ -37,10 +41,14 @@ class Ours:
             algorithm=Algorithm("StableOpt", calls.DEFAULT.sampling, reporting),
             beta=beta,
             explore=explore,
-            initial=1,
+            initial=1 if self._shared is not None else INITIAL,
             seed=seed,
         )
         self._query = None
+
+    def initial(self) -> Array:
+        """Those that all methods share, or those that `maximize` would measure first."""
+        return np.array([q.point for q in self._optimizer.ask(INITIAL)]) if self._shared is None else self._shared
 
     def tell(self, X: Array, y: Array) -> None:
         """Take all observations so far: those that are new, as an answer where they were asked for."""

@@ -1,7 +1,8 @@
 """Regret over the rounds: one JSON file for every finished run, and the table of all that are there.
 
-t counts every evaluation, the initial ones included. All methods of a seed have the same initial points and the same
-errors in the same order.
+t counts every evaluation, the initial ones included. All methods of a seed have the same initial points (but for
+``ours-design=own``) and the same errors in the same order. A method that fits its model to all observations anew in
+every round (``remembers`` is False) goes on where a shorter run of it ended; any other is run from the beginning.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rivals.methods import Method, start
-from benchmarks.rivals.problems import INITIAL, PROBLEMS, Array, Problem
+from benchmarks.rivals.problems import PROBLEMS, Array, Problem
 from benchmarks.rivals.worst import regret
 
 CHECKPOINTS = (20, 50, 100)
 EVERY = 5
 """Rounds between two reports: a report takes BoTorch as long as a cheap suggestion."""
+KEPT = 10
+"""Rounds between two writings of an unfinished run that can be continued."""
 
 
 def run_all(out: Path, problems: Sequence[str], methods: Sequence[str], seeds: Iterable[int], rounds: int) -> None:
@@ -32,47 +35,59 @@ def run_all(out: Path, problems: Sequence[str], methods: Sequence[str], seeds: I
         for method in methods:
             for problem in problems:
                 path = out / f"{problem}.{method}.{seed}.json"
-                if path.exists() and json.loads(path.read_text())["rounds"] >= rounds:
+                shorter = json.loads(path.read_text()) if path.exists() else None
+                if shorter and shorter["rounds"] >= rounds:
                     continue
-                record = run(PROBLEMS[problem], method, seed, rounds)
-                unfinished = path.with_suffix(".unfinished")
-                unfinished.write_text(json.dumps(record) + "\n")
-                unfinished.replace(path)  # a file that is there is whole
+                for record in run(PROBLEMS[problem], method, seed, rounds, shorter):
+                    unfinished = path.with_suffix(".unfinished")
+                    unfinished.write_text(json.dumps(record) + "\n")
+                    unfinished.replace(path)  # a file that is there is whole
                 print(f"{path.name}: {sum(record['seconds']):.0f} s of suggestions", file=sys.stderr, flush=True)
 
 
-def run(problem: Problem, name: str, seed: int, rounds: int) -> dict[str, Any]:
-    """One run: what it reported when, the regret of that, and the CPU seconds of every suggestion."""
-    method, X, errors = start(name, problem, seed), problem.initial(seed), problem.errors(seed, rounds)
-    y = problem.f(X) + errors[:INITIAL]
-    seconds: list[float] = []
-    reports: list[dict[str, Any]] = []
+def run(
+    problem: Problem, name: str, seed: int, rounds: int, shorter: dict[str, Any] | None = None
+) -> Iterator[dict[str, Any]]:
+    """One run: what it reported when, the regret of that, and the CPU seconds of every suggestion.
+
+    The last record is the run. Those before it, every ``KEPT`` rounds, are of a method that can go on from them.
+    """
+    method, errors = start(name, problem, seed), problem.errors(seed, rounds)
+    if shorter is None or method.remembers:
+        shorter = {"points": method.initial(), "reports": [], "seconds": []}
+    X = np.array(shorter["points"])
+    y = problem.f(X) + errors[: len(X)]
+    seconds: list[float] = list(shorter["seconds"])
+    reports: list[dict[str, Any]] = [report for report in shorter["reports"] if report["t"] < len(X)]
+
+    def record() -> dict[str, Any]:
+        return {
+            "problem": problem.name,
+            "method": name,
+            "seed": seed,
+            "rounds": len(y),
+            "reports": reports,
+            "points": np.round(X, 12).tolist(),
+            "seconds": [round(s, 4) for s in seconds],
+            "versions": _versions(),
+        }
+
     while True:
         t = len(y)
-        if t == rounds:
-            method.tell(X, y)
-            reports.append(_report(problem, method, t))
-            break
         began = time.process_time()
         method.tell(X, y)
         fitted = time.process_time()
-        if t % EVERY == 0:
+        if t % EVERY == 0 or t == rounds:
             reports.append(_report(problem, method, t))
+        if t == rounds or (t % KEPT == 0 and not method.remembers):
+            yield record()
+        if t == rounds:
+            return
         again = time.process_time()
         point, _ = method.suggest()
         seconds.append(time.process_time() - again + fitted - began)
         X = np.vstack([X, point])
         y = np.append(y, problem.f(point[None]) + errors[t])
-    return {
-        "problem": problem.name,
-        "method": name,
-        "seed": seed,
-        "rounds": rounds,
-        "reports": reports,
-        "points": np.round(X, 6).tolist(),
-        "seconds": [round(s, 4) for s in seconds],
-        "versions": _versions(),
-    }
 
 
 def _report(problem: Problem, method: Method, t: int) -> dict[str, Any]:

@@ -62,9 +62,15 @@ class Settings:
 class BoTorch:
     """A run of BoTorch. The model is fitted from scratch to all observations, as in the tutorial."""
 
+    remembers = False
+
     def __init__(self, problem: Problem, seed: int, settings: Settings) -> None:
         self.problem, self.seed, self.settings = problem, seed, settings
         self.bounds = torch.stack([torch.zeros(problem.dimension), torch.ones(problem.dimension)])
+
+    def initial(self) -> Array:
+        """Those that all methods share."""
+        return self.problem.initial(self.seed)
 
     def tell(self, X: Array, y: Array) -> None:
         """Fit the model."""

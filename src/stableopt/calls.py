@@ -29,7 +29,7 @@ from stableopt.uncertainty import Parameters, Rectangle, Relative, UncertaintySe
 from stableopt.variables import Candidates, Range
 
 DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestExpected())
-EXPLORE = Alternating(1.0, 4.0)
+EXPLORE = Alternating(0.5, 4.0)
 MOST_FAILURES = 5
 
 
@@ -83,7 +83,7 @@ def maximize(
     noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
     seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.
-    beta, explore: the β that certifies, and the one that explores: 1, and 4 in every fifth round from the 25th on.
+    beta, explore: the β that certifies, and the one that explores: ½, and 4 in every fifth round from the 25th on.
     progress: a line with the current guarantee on stderr; by default if that is a terminal.
     callback: called with the result after every evaluation from the first value on; stops if it returns True.
 

@@ -44,8 +44,9 @@ class FiniteState(State):
         return self.posterior.bounds(self.beta)
 
     @cached_property
-    def _exploring(self) -> tuple[Array, Array]:
-        return self._bounds if self.explore == self.beta else self.posterior.bounds(self.explore)
+    def _promise(self) -> Array:
+        """Upper confidence bound on every point, with the β that explores."""
+        return self.ucb if self.explore == self.beta else self.posterior.bounds(self.explore)[1]
 
     @property
     def lcb(self) -> Array:
@@ -60,23 +61,17 @@ class FiniteState(State):
     @cached_property
     def optimistic(self) -> Choice:
         """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2)."""
-        return Choice(*self.setting.solver.maximin(self._exploring[1]))
+        return Choice(*self.setting.solver.maximin(self._promise))
 
     def pessimistic(self, decision: int) -> Choice:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1})."""
         if decision not in self._pessimistic:
-            self._pessimistic[decision] = Choice(*self.setting.solver.worst(decision, self._exploring[0]))
+            self._pessimistic[decision] = Choice(*self.setting.solver.worst(decision, self.lcb))
         return self._pessimistic[decision]
 
     @cached_property
     def _pessimistic(self) -> dict[int, Choice]:
         return {}
-
-    def lower(self, decision: int) -> Choice:
-        """The smallest lcb of a decision, with the β that certifies."""
-        if self.explore == self.beta:
-            return self.pessimistic(decision)
-        return Choice(*self.setting.solver.worst(decision, self.lcb))
 
     def certificate(self, decision: int) -> tuple[Choice, float, Choice]:
         """The smallest lcb of a decision, its smallest ucb, and the largest worst-case ucb."""
@@ -84,7 +79,7 @@ class FiniteState(State):
         if self.intersected is None:
             upper = solver.worst(decision, self.ucb).value
             optimum = self.optimistic if self.explore == self.beta else Choice(*solver.maximin(self.ucb))
-            return self.lower(decision), upper, optimum
+            return self.pessimistic(decision), upper, optimum
         low, high = self.intersected
         worst = Choice(*solver.worst(decision, low))
         return worst, solver.worst(decision, high).value, Choice(*solver.maximin(high))
@@ -101,11 +96,11 @@ class FiniteState(State):
     def unperturbed(self, decision: int) -> int:
         """The point that the decision stands for if nobody perturbs it; of several, the one with the smallest ucb."""
         home = self.setting.home(decision)
-        return int(home[np.argmin(self._exploring[1][home])])
+        return int(home[np.argmin(self._promise[home])])
 
     def most_promising_point(self) -> int:
         """The point with the largest ucb, of all that some decision stands for if nobody perturbs it."""
-        homes, ucb = self.setting.homes, self._exploring[1]
+        homes, ucb = self.setting.homes, self._promise
         if len(homes) == len(ucb):
             return int(np.argmax(ucb))
         return int(homes[np.argmax(ucb[homes])])
@@ -212,7 +207,7 @@ class FiniteState(State):
             return decision, point
         if len(own):
             return decision, int(own[np.argmax(self.posterior.std[own])])
-        other = int(free[np.argmax(self._exploring[1][free])])
+        other = int(free[np.argmax(self._promise[free])])
         return self.decision_of(other), other
 
     def predicted(self, point: int) -> tuple[float, float]:

@@ -38,7 +38,7 @@ KERNELS: dict[str, Callable[[Sequence[float]], Kernel]] = {
     "matern32": partial(Matern, 1.5),
     "matern52": partial(Matern, 2.5),
 }
-DEFAULT_KERNEL = "se"
+DEFAULT_KERNEL = "matern52"
 METHODS = ("ml", "map", "bayes")
 SIGNALS = ("unit", "learned")
 
@@ -89,7 +89,7 @@ class Learned(Value):
     """
 
     kernel: Kernel | str | None = None
-    """"se" (the default), "matern32", "matern52": one lengthscale per column, times a `Categorical` kernel for each
+    """"matern52" (the default), "matern32", "se": one lengthscale per column, times a `Categorical` kernel for each
     column of categories. Or a kernel of your own, whose values are where the search starts."""
     noise: float | None = None
     """σ in units of y if it is known; None: it is learned."""

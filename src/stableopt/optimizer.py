@@ -7,7 +7,6 @@ specification plus its rounds, so it can be written as JSON and replayed bit for
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -47,8 +46,8 @@ class Optimizer:
     algorithm: "StableOpt", another name in `stableopt.rules.ALGORITHMS`, or an `Algorithm` of your own.
     beta: β of the confidence bounds mean ± beta^{1/2}·std. Its root multiplies the standard deviation: the paper's
         β^{1/2} = 2 is ``beta=4.0``, the default. A `Schedule` gives every round its own.
-    explore: the β that chooses what to measure, if it shall not be the one that certifies; a smaller one often finds
-        good decisions sooner.
+    explore: the β with which a decision is promising, if it shall not be the one that certifies; a smaller one often
+        finds good decisions sooner. Where the decision is measured, its worst case, is up to the one that certifies.
     initial: how many points are spread out before the model is asked, default 0 for a prior that is given (1 in a
         space) and else 2 more than there are variables, at least 4.
     seed: for all that is random; round t draws from ``default_rng([seed, t])``.
@@ -176,14 +175,13 @@ class Optimizer:
         if number < self.initial or state.t == 0 < self.initial:
             point = self._design_point(number, {q.point_index for q in pending})
             sample = Sample(state.decision_of(point), point)
-            lower = -math.inf if isinstance(state, SpaceState) and state.t == 0 else state.lower(sample.decision).value
         else:
             seed = self.seed if not pending else self.seed + 7919 * len(pending)  # random rules draw anew
             waiting = [q.point_index for q in pending]
             imagined = state.imagining(waiting, [f.point_index for f in state.failures])
             sample = self.algorithm.sampling.sample(imagined, seed)
             sample = Sample(*imagined.untaken(*sample, [*waiting, *_avoided(state)]))
-            lower = state.lower(sample.decision).value
+        lower = state.pessimistic(sample.decision).value
         seen = self._setting.decision(sample.decision), self._setting.point(sample.point)
         return Query(number + 1, *seen, lower, sample.decision, sample.point)
 

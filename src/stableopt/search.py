@@ -29,6 +29,7 @@ _STARTS = 32  # past decisions that a search starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
 _OTHERS = 64  # points of a decision to choose from where its worst one is being measured already
 _SAME = 1e-6  # so close in every coordinate, two points are the same to workers
+_MARGIN = 0.1  # of a range, at both ends: initial points keep off, as an edge tells little about the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,28 +69,17 @@ class SpaceState(State):
         return self._choice(self._solver.maximin(self._bound(self.explore, +1), self._starts, self._low))
 
     def pessimistic(self, decision: Row) -> Choice:
-        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1})."""
-        return self._worst(decision, self.explore, -1)
-
-    def lower(self, decision: Row) -> Choice:
-        """The smallest lcb of a decision, with the β that certifies: a quick search, from where the explorer ended."""
+        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}); before any observation, no bound."""
         if self.posterior is None:
             return Choice(decision, self._point(self.setting.base(np.array([decision]))[0]), -math.inf, False)
-        known = self._known.get((decision, self.beta, -1))
-        if known is not None:
-            return known
-        if self.explore == self.beta:
-            return self.pessimistic(decision)
-        near = np.vstack([[self.pessimistic(decision).point], self._near(decision)[:20]])
-        solver = self._searching(self.setting, self._budget // 10)
-        return self._choice(solver.worst(np.array(decision), self._bound(self.beta, -1), near), decision)
+        return self._worst(decision, self.beta, -1)
 
     def certificate(self, decision: Row) -> tuple[Choice, float, Choice]:
         """The smallest lcb of a decision, its smallest ucb, and the largest worst-case ucb (plus its gap)."""
         upper = self._worst(decision, self.beta, +1).value
         best = self._optimum
         optimum = max(best.value + best.gap, upper)
-        return self._worst(decision, self.beta, -1), upper, best._replace(value=optimum)
+        return self.pessimistic(decision), upper, best._replace(value=optimum)
 
     @cached_property
     def _optimum(self) -> Choice:
@@ -155,8 +145,11 @@ class SpaceState(State):
         return self._spread_point(rng.random((1, len(self.setting.points_space.parts))))
 
     def design_point(self, number: int, seed: int) -> Row:
-        """Point ``number`` (from 0) of an evenly spread sequence of points."""
-        return self._spread_point(low_discrepancy(number + 1, len(self.setting.points_space.parts), seed)[-1:])
+        """Point ``number`` (from 0) of an evenly spread sequence, which leaves out the edges of a decision's ranges."""
+        unit = low_discrepancy(number + 1, len(self.setting.points_space.parts), seed)[-1:]
+        inner = [j for j, variable in enumerate(self.setting.space.parts) if variable.choices is None]
+        unit[:, inner] = _MARGIN + (1 - 2 * _MARGIN) * unit[:, inner]
+        return self._spread_point(unit)
 
     def _spread_point(self, unit: Array) -> Row:
         """The point at random numbers between 0 and 1, with a parameter that the adversary may choose."""

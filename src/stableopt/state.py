@@ -74,7 +74,7 @@ class State(ReadOnly, ABC):
     beta: float
     """β that certifies: reports use it."""
     explore: float
-    """β that explores: sampling uses it."""
+    """β that explores: it chooses the decision to look at."""
     rounds: tuple[Round, ...]
     """The observations."""
     failures: tuple[Round, ...]
@@ -99,15 +99,15 @@ class State(ReadOnly, ABC):
 
     @abstractmethod
     def pessimistic(self, decision: Index) -> Choice:
-        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that explores."""
+        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
+
+        A small β may be right about which decision is good and blind to what could spoil it: it would measure the worst
+        case that is known, again and again.
+        """
 
     @abstractmethod
     def certificate(self, decision: Index) -> tuple[Choice, float, Choice]:
         """Smallest lcb and smallest ucb of a decision, and the largest worst-case ucb, with the β that certifies."""
-
-    @abstractmethod
-    def lower(self, decision: Index) -> Choice:
-        """The smallest lcb of a decision, with the β that certifies."""
 
     @abstractmethod
     def bounds_of(self, decisions: Sequence[Index]) -> tuple[Array, Array]:
@@ -206,7 +206,7 @@ class State(ReadOnly, ABC):
         known = []
         for o, (decision, point, index) in zip(observations, served, strict=True):
             asked = o.decision is not None
-            lower = -np.inf if not asked else self.lower(index).value if o.lower is None else o.lower
+            lower = -np.inf if not asked else self.pessimistic(index).value if o.lower is None else o.lower
             y = np.nan if o.y is None else o.y
             known.append(Round(0, decision, point, y, lower, asked, index, o.point, o.noise))
         return known

@@ -99,13 +99,12 @@ class _Watch:
         lcb, ucb = mean - width, mean + width
         self.low, self.high = np.maximum(self.low, lcb), np.minimum(self.high, ucb)
         row = self._certificate(lcb, ucb) + self._certificate(self.low, self.high)
-        small = width if self.explore is None else math.sqrt(self.explore) * std
-        lower, upper = mean - small, mean + small
+        upper = ucb if self.explore is None else mean + math.sqrt(self.explore) * std
         decision = np.argmax(upper[:, members].min(axis=2), axis=1)  # Alg. 1, line 2
         reached = members[decision]
-        at = reached[runs, np.argmin(np.take_along_axis(lower, reached, axis=1), axis=1)]  # Alg. 1, line 3
+        at = reached[runs, np.argmin(np.take_along_axis(lcb, reached, axis=1), axis=1)]  # Alg. 1, line 3
         best = np.take_along_axis(upper, reached, axis=1).min(axis=1)
-        row += [self.true[runs, decision], best, lower[runs, at], std[runs, at], beta]
+        row += [self.true[runs, decision], best, lcb[runs, at], std[runs, at], beta]
         self.columns.append(row)
         self.gain = self.gain + 0.5 * np.log1p(std[runs, at] ** 2 / self.case.gp.noise**2)
         return np.asarray(at)
@@ -129,7 +128,7 @@ def certificates(
 ) -> Certificates:
     """StableOpt on every function, with the certificates after 0 to rounds − 1 observations.
 
-    ``explore`` is the β that chooses points; None: the one that certifies, as in Theorem 1. ``factor`` times the
+    ``explore`` is the β that chooses decisions; None: the one that certifies, as in Theorem 1. ``factor`` times the
     schedule's β is used: 0.01 makes a negative control.
     """
     together = max(1, _ENTRIES // (rounds * len(case.points)))
