@@ -29,6 +29,7 @@ rivals: .venv-rivals/.stamp ## compare with BoTorch, in an environment of its ow
 
 defaults: .venv/.stamp-bench ## measure the choices behind the defaults (an hour)
 	$(BIN)/python -m benchmarks.defaults
+	$(BIN)/python -m benchmarks.drawn
 
 format: .venv/.stamp-dev ## format the code and apply the safe fixes
 	$(BIN)/ruff check --fix-only .

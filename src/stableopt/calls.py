@@ -21,14 +21,14 @@ from stableopt.gp import GP
 from stableopt.learning import Learned
 from stableopt.optimizer import Optimizer
 from stableopt.results import Assessment, Result
-from stableopt.rules import Algorithm, BestExpected, OptimisticPessimistic
+from stableopt.rules import Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.schedules import Alternating, Schedule
 from stableopt.spaces import Space
 from stableopt.tables import experiments
 from stableopt.uncertainty import Parameters, Rectangle, Relative, UncertaintySet
 from stableopt.variables import Candidates, Range
 
-DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestExpected())
+DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
 EXPLORE = Alternating(0.5, 4.0)
 MOST_FAILURES = 5
 

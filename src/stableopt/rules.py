@@ -132,8 +132,8 @@ class BestOfAll(ReportingRule):
 class BestExpected(ReportingRule):
     """Of all decisions, tried or not, the one with the largest worst-case posterior mean μ_t.
 
-    A guarantee prefers what is known well; while little is known, that may be an edge of the domain, where the
-    adversary has little room. What is expected has no such preference: less regret then, and a worse guarantee.
+    It takes the model at its word: after a single high value it may report a peak whose surroundings nobody measured,
+    where `BestOfAll` waits for what can be guaranteed.
     """
 
     def choose(self, state: State) -> Index:

@@ -1,0 +1,132 @@
+"""The choices behind the defaults on functions that nobody chose: drawn from priors, each seed its own.
+
+    python -m benchmarks.drawn [--functions 100] [--rounds 50] [--jobs 2]
+
+Functions on a grid of 41 × 41 points of the unit square, drawn with random lengthscales, for an l2 ball of 0.1: smooth
+(SE), rough (Matérn-3/2), and smooth on a slope, whose best decisions are at the edges. Noise 0.03 of the standard
+deviation, ten initial points, then the algorithm of `maximize` with a model that is learned. Max-min problems on a grid
+are solved exactly, so regret is exact and rows differ by nothing but their choice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+SIDE, EPS, NOISE, INITIAL = 41, 0.1, 0.03, 10
+KINDS = ("smooth", "rough", "a slope")
+MARKS = (15, 20, 30, 50)
+
+
+class Choice(NamedTuple):
+    """What a row has: the defaults but for one."""
+
+    kernel: str = "matern52"
+    explore: tuple[float, float] = (0.5, 4.0)
+    """β, and that of every fifth round from the 25th on."""
+    margin: float = 0.1
+    """The part of a range, at both ends, that initial points leave out."""
+    expects: bool = False
+    """Whether the best expectation is reported, not the best guarantee."""
+
+
+CHOICES = {
+    "the defaults": Choice(),
+    "SE": Choice(kernel="se"),
+    "Matérn-3/2": Choice(kernel="matern32"),
+    "β = ½ throughout": Choice(explore=(0.5, 0.5)),
+    "β = ¼": Choice(explore=(0.25, 4.0)),
+    "β = 1": Choice(explore=(1.0, 4.0)),
+    "β = 4": Choice(explore=(4.0, 4.0)),
+    "initial points up to the edges": Choice(margin=0.0),
+    "twice the margin": Choice(margin=0.2),
+    "reporting the best expectation": Choice(expects=True),
+}
+
+
+@cache
+def grid() -> Array:
+    """(SIDE², 2)."""
+    axis = np.linspace(0, 1, SIDE)
+    return np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def draw(kind: str, seed: int) -> Array:
+    """Values on the grid: a sum of 1,000 waves, whose frequencies have the kernel's spectral density."""
+    rng = np.random.default_rng([seed, KINDS.index(kind)])
+    lengthscales = np.exp(rng.uniform(np.log(0.15), np.log(0.6), size=2))
+    frequencies = rng.standard_normal((1000, 2)) / lengthscales
+    if kind == "rough":  # Matérn-3/2: Student's t with 3 degrees of freedom
+        frequencies *= np.sqrt(3 / rng.chisquare(3, size=(1000, 1)))
+    waves = np.cos(grid() @ frequencies.T + rng.uniform(0, 2 * np.pi, size=1000))
+    values: Array = waves @ rng.standard_normal(1000) * np.sqrt(2 / 1000)
+    return values + grid() @ rng.normal(0, 3, size=2) if kind == "a slope" else values
+
+
+def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
+    """ε-regret at the marks."""
+    kind, choice, seed, rounds = job
+    from scipy.spatial.distance import cdist
+
+    from stableopt import Ball, Grid, Learned, Optimizer, calls
+    from stableopt.rules import BestExpected
+    from stableopt.schedules import Alternating
+    from stableopt.spaces import low_discrepancy
+
+    values, rng = draw(kind, seed), np.random.default_rng([seed, 9])
+    noise = NOISE * rng.standard_normal(rounds)
+    within = cdist(grid(), grid()) <= EPS + 1e-9
+    worst = np.array([values[row].min() for row in within])
+    design = choice.margin + (1 - 2 * choice.margin) * low_discrepancy(INITIAL, 2, seed)
+    first = np.argmin(cdist(design, grid()), axis=1)
+    optimizer = Optimizer(
+        Grid.linspace([0, 0], [1, 1], SIDE),
+        Ball(EPS),
+        Learned(choice.kernel),
+        algorithm=calls.DEFAULT,
+        explore=Alternating(*choice.explore),
+        seed=seed,
+    )
+    optimizer.tell(grid()[first], values[first] + noise[:INITIAL])
+    found = []
+    for t in range(INITIAL, rounds + 1):
+        if t in MARKS:
+            rule = BestExpected() if choice.expects else calls.DEFAULT.reporting
+            found.append(float(worst.max() - worst[rule.choose(optimizer.state)]))
+        if t < rounds:
+            query = optimizer.ask()
+            optimizer.tell(query, float(values[query.point_index] + noise[t]))
+    return found
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--functions", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    arguments = parser.parse_args()
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # a worker a core
+    marks = [t for t in MARKS if t <= arguments.rounds]
+    print("| functions | choice | " + " | ".join(f"t = {t}" for t in marks) + " |")
+    print("|---" * (2 + len(marks)) + "|")
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for kind in KINDS:
+            for label, choice in CHOICES.items():
+                jobs = [(kind, choice, seed, arguments.rounds) for seed in range(arguments.functions)]
+                found = np.array(list(pool.map(regrets, jobs)))
+                error = found.std(axis=0, ddof=1) / len(found) ** 0.5
+                cells = " | ".join(f"{m:.3f} ± {e:.3f}" for m, e in zip(found.mean(axis=0), error, strict=True))
+                print(f"| {kind} | {label} | {cells} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
