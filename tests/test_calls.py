@@ -18,6 +18,7 @@ import stableopt as so
 from stableopt import search
 from stableopt.calls import MOST_FAILURES, ObjectiveError
 from stableopt.results import Evaluation
+from stableopt.rules import BestExpected
 
 NAN, INF = math.nan, math.inf
 RANGES = {"temperature": (20, 90), "ph": (3.0, 9.0)}
@@ -512,6 +513,15 @@ def test_assess_knows_every_past_decision_and_the_best_of_all(assessment):
     assert assessment.worst_case.lower >= lowers[0] - 1e-3 * (lowers[0] - lowers[-1])
     text = str(assessment)
     assert "4 decisions" in text and "worst case between" in text and "x = 0.4" in text and repr(assessment) == text
+
+
+def test_a_peak_whose_surroundings_nobody_measured_is_not_reported():
+    x = np.array([0.05, 0.15, 0.22, 0.3, 0.38, 0.45, 0.55, 0.8])
+    y = 0.6 + np.exp(-(((x - 0.3) / 0.2) ** 2)) + 1.2 * np.exp(-(((x - 0.8) / 0.04) ** 2))
+    found = so.assess({"x": x.tolist(), "value": y.tolist()}, {"x": (0, 1)}, 0.1)
+    state = found.optimizer.state
+    assert y.argmax() == 7 and found.decision["x"] == pytest.approx(0.3, abs=0.02)
+    assert state.setting.decision(BestExpected().choose(state))["x"] > 0.7, "the expectation is fooled by it"
 
 
 def test_past_decisions_have_the_bounds_that_a_report_of_them_would_have(assessment):
