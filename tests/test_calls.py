@@ -515,6 +515,16 @@ def test_assess_knows_every_past_decision_and_the_best_of_all(assessment):
     assert "4 decisions" in text and "worst case between" in text and "x = 0.4" in text and repr(assessment) == text
 
 
+def test_rows_without_a_value_are_counted_and_left_out():
+    found = so.assess({"x": [0.1, 0.5, 0.9], "value": [1.0, 2.0, NAN]}, {"x": (0, 1)}, 0.1)
+    assert "2 decisions (1 without a value left out), the best guarantees first" in str(found)
+
+
+def test_a_function_that_never_worked_is_told_what_it_gets():
+    with pytest.raises(ObjectiveError, match=r"unary -: 'dict' .*; f gets the whole point, a dict$"):
+        so.maximize(lambda x: -x, {"x": (0, 1)}, 0.1)
+
+
 def test_a_peak_whose_surroundings_nobody_measured_is_not_reported():
     x = np.array([0.05, 0.15, 0.22, 0.3, 0.38, 0.45, 0.55, 0.8])
     y = 0.6 + np.exp(-(((x - 0.3) / 0.2) ** 2)) + 1.2 * np.exp(-(((x - 0.8) / 0.04) ** 2))

@@ -192,7 +192,8 @@ def _run(
             errors += [error] if error else []
             result = Result(optimizer, sign, "running", tuple(errors))
             if row >= MOST_FAILURES or (row == evaluations and not optimizer.rounds):
-                raise ObjectiveError(f"{row} evaluations in a row failed, the last one with: {error}")
+                given = f"; f gets the whole point, a {type(query.point).__name__}" if not optimizer.rounds else ""
+                raise ObjectiveError(f"{row} evaluations in a row failed, the last one with: {error}{given}")
             if shown:
                 _show(result, done + 1, evaluations)
             answer = callback(result) if callback is not None and optimizer.rounds else None

@@ -156,7 +156,9 @@ class Assessment(Answer):
 
     def __str__(self) -> str:
         lines = [f"{name:<12}{text}" for name, text in self._lines()]
-        lines.append(f"{'past':<12}{len(self.decisions)} decisions, the best guarantees first:")
+        failed = len(self._state.failures)
+        without = f" ({failed} without a value left out)" if failed else ""
+        lines.append(f"{'past':<12}{len(self.decisions)} decisions{without}, the best guarantees first:")
         lines += [
             f"{'':<12}{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in self.decisions[:5]
         ]
