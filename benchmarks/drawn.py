@@ -1,11 +1,12 @@
 """The choices behind the defaults on functions that nobody chose: drawn from priors, each seed its own.
 
-    python -m benchmarks.drawn [--functions 100] [--rounds 50] [--jobs 2]
+    python -m benchmarks.drawn [--functions 100] [--rounds 50] [--kinds smooth rough slope polynomial] [--jobs 2]
 
 Functions on a grid of 41 × 41 points of the unit square, drawn with random lengthscales, for an l2 ball of 0.1: smooth
 (SE), rough (Matérn-3/2), and smooth on a slope, whose best decisions are at the edges. Noise 0.03 of the standard
 deviation, ten initial points, then the algorithm of `maximize` with a model that is learned. Max-min problems on a grid
-are solved exactly, so regret is exact and rows differ by nothing but their choice.
+are solved exactly, so regret is exact and rows differ by nothing but their choice. Beside them the paper's polynomial
+on a grid of its box, where seeds differ by their initial points and their noise.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
-SIDE, EPS, NOISE, INITIAL = 41, 0.1, 0.03, 10
-KINDS = ("smooth", "rough", "a slope")
+SIDE, INITIAL = 41, 10
+KINDS = ("smooth", "rough", "slope", "polynomial")
 MARKS = (15, 20, 30, 50)
 
 
@@ -68,7 +69,7 @@ def draw(kind: str, seed: int) -> Array:
         frequencies *= np.sqrt(3 / rng.chisquare(3, size=(1000, 1)))
     waves = np.cos(grid() @ frequencies.T + rng.uniform(0, 2 * np.pi, size=1000))
     values: Array = waves @ rng.standard_normal(1000) * np.sqrt(2 / 1000)
-    return values + grid() @ rng.normal(0, 3, size=2) if kind == "a slope" else values
+    return values + grid() @ rng.normal(0, 3, size=2) if kind == "slope" else values
 
 
 def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
@@ -76,26 +77,31 @@ def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
     kind, choice, seed, rounds = job
     from scipy.spatial.distance import cdist
 
+    from benchmarks.rivals.problems import PROBLEMS
     from stableopt import Ball, Grid, Learned, Optimizer, calls
     from stableopt.rules import BestExpected
     from stableopt.schedules import Alternating
     from stableopt.spaces import low_discrepancy
 
-    values, rng = draw(kind, seed), np.random.default_rng([seed, 9])
-    noise = NOISE * rng.standard_normal(rounds)
-    within = cdist(grid(), grid()) <= EPS + 1e-9
-    worst = np.array([values[row].min() for row in within])
+    lower, upper, eps, sigma = np.zeros(2), np.ones(2), 0.1, 0.03
+    if kind == "polynomial":
+        known = PROBLEMS[kind]
+        lower, upper, eps, sigma = known.lower, known.upper, known.eps, known.noise
+    points = lower + (upper - lower) * grid()
+    values = PROBLEMS[kind].f(points) if kind == "polynomial" else draw(kind, seed)
+    noise = sigma * np.random.default_rng([seed, 9]).standard_normal(rounds)
+    worst = np.array([values[row].min() for row in cdist(points, points) <= eps + 1e-9])
     design = choice.margin + (1 - 2 * choice.margin) * low_discrepancy(INITIAL, 2, seed)
     first = np.argmin(cdist(design, grid()), axis=1)
     optimizer = Optimizer(
-        Grid.linspace([0, 0], [1, 1], SIDE),
-        Ball(EPS),
+        Grid.linspace(lower, upper, SIDE),
+        Ball(eps),
         Learned(choice.kernel),
         algorithm=calls.DEFAULT,
         explore=Alternating(*choice.explore),
         seed=seed,
     )
-    optimizer.tell(grid()[first], values[first] + noise[:INITIAL])
+    optimizer.tell(points[first], values[first] + noise[:INITIAL])
     found = []
     for t in range(INITIAL, rounds + 1):
         if t in MARKS:
@@ -112,6 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--functions", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS, metavar="K")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     arguments = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"  # a worker a core
@@ -119,7 +126,7 @@ def main() -> None:
     print("| functions | choice | " + " | ".join(f"t = {t}" for t in marks) + " |")
     print("|---" * (2 + len(marks)) + "|")
     with ProcessPoolExecutor(arguments.jobs) as pool:
-        for kind in KINDS:
+        for kind in arguments.kinds:
             for label, choice in CHOICES.items():
                 jobs = [(kind, choice, seed, arguments.rounds) for seed in range(arguments.functions)]
                 found = np.array(list(pool.map(regrets, jobs)))
