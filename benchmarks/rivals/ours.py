@@ -14,8 +14,15 @@ from stableopt import Ball, Optimizer, Rectangle, Space, calls
 from stableopt.fit import LogNormal
 from stableopt.learning import Learned
 from stableopt.rules import Algorithm, BestExpected, BestOfAll, BestSoFar
+from stableopt.schedules import Alternating
 
 REPORTING = {"expected": BestExpected(), "all": BestOfAll(), "tried": BestSoFar()}
+
+
+def _explore(text: str) -> float | Alternating:
+    """β, or as in 1:4 that and the one of the wide looks."""
+    betas = [float(beta) for beta in text.split(":")]
+    return betas[0] if len(betas) == 1 else Alternating(*betas)
 
 
 class Ours:
@@ -28,7 +35,7 @@ class Ours:
         changes = dict(part.split("=") for part in name.split("-")[1:])
         self._shared = None if changes.pop("design", "shared") == "own" else problem.initial(seed)
         reporting = REPORTING[changes.pop("report")] if "report" in changes else calls.DEFAULT.reporting
-        explore = float(changes.pop("explore")) if "explore" in changes else calls.EXPLORE
+        explore = _explore(changes.pop("explore")) if "explore" in changes else calls.EXPLORE
         beta = float(changes.pop("beta", 4.0))
         if "length" in changes:  # median of the prior of lengthscales over √dimension, and its spread, as 0.25:0.5
             median, spread = map(float, changes.pop("length").split(":"))
