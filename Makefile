@@ -27,7 +27,7 @@ rivals: .venv-rivals/.stamp ## compare with BoTorch, in an environment of its ow
 	.venv-rivals/bin/python -m benchmarks.rivals speed
 	.venv-rivals/bin/python -m benchmarks.rivals regret --out rivals-output
 
-defaults: .venv/.stamp-bench ## measure the choices behind the defaults (an hour)
+defaults: .venv/.stamp-bench ## measure the choices behind the defaults (two hours)
 	$(BIN)/python -m benchmarks.defaults
 	$(BIN)/python -m benchmarks.drawn
 

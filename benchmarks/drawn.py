@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,12 +27,12 @@ MARKS = (15, 20, 30, 50)
 
 
 class Choice(NamedTuple):
-    """What a row has: the defaults but for one."""
+    """What a row has: the defaults of `maximize`, which None stands for, but for one."""
 
-    kernel: str = "matern52"
-    explore: tuple[float, float] = (0.5, 4.0)
+    kernel: str | None = None
+    explore: tuple[float, float] | None = None
     """β, and that of every fifth round from the 25th on."""
-    margin: float = 0.1
+    margin: float | None = None
     """The part of a range, at both ends, that initial points leave out."""
     expects: bool = False
     """Whether the best expectation is reported, not the best guarantee."""
@@ -53,23 +52,16 @@ CHOICES = {
 }
 
 
-@cache
-def grid() -> Array:
-    """(SIDE², 2)."""
-    axis = np.linspace(0, 1, SIDE)
-    return np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-
-
-def draw(kind: str, seed: int) -> Array:
-    """Values on the grid: a sum of 1,000 waves, whose frequencies have the kernel's spectral density."""
+def draw(kind: str, seed: int, points: Array) -> Array:
+    """Values at the points: a sum of 1,000 waves, whose frequencies have the kernel's spectral density."""
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     lengthscales = np.exp(rng.uniform(np.log(0.15), np.log(0.6), size=2))
     frequencies = rng.standard_normal((1000, 2)) / lengthscales
     if kind == "rough":  # Matérn-3/2: Student's t with 3 degrees of freedom
         frequencies *= np.sqrt(3 / rng.chisquare(3, size=(1000, 1)))
-    waves = np.cos(grid() @ frequencies.T + rng.uniform(0, 2 * np.pi, size=1000))
+    waves = np.cos(points @ frequencies.T + rng.uniform(0, 2 * np.pi, size=1000))
     values: Array = waves @ rng.standard_normal(1000) * np.sqrt(2 / 1000)
-    return values + grid() @ rng.normal(0, 3, size=2) if kind == "slope" else values
+    return values + points @ rng.normal(0, 3, size=2) if kind == "slope" else values
 
 
 def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
@@ -78,7 +70,7 @@ def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
     from scipy.spatial.distance import cdist
 
     from benchmarks.rivals.problems import PROBLEMS
-    from stableopt import Ball, Grid, Learned, Optimizer, calls
+    from stableopt import Ball, Grid, Learned, Optimizer, calls, search
     from stableopt.rules import BestExpected
     from stableopt.schedules import Alternating
     from stableopt.spaces import low_discrepancy
@@ -87,18 +79,20 @@ def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
     if kind == "polynomial":
         known = PROBLEMS[kind]
         lower, upper, eps, sigma = known.lower, known.upper, known.eps, known.noise
-    points = lower + (upper - lower) * grid()
-    values = PROBLEMS[kind].f(points) if kind == "polynomial" else draw(kind, seed)
+    domain = Grid.linspace(lower, upper, SIDE)
+    points = domain.points
+    values = PROBLEMS[kind].f(points) if kind == "polynomial" else draw(kind, seed, points)
     noise = sigma * np.random.default_rng([seed, 9]).standard_normal(rounds)
     worst = np.array([values[row].min() for row in cdist(points, points) <= eps + 1e-9])
-    design = choice.margin + (1 - 2 * choice.margin) * low_discrepancy(INITIAL, 2, seed)
-    first = np.argmin(cdist(design, grid()), axis=1)
+    margin = search._MARGIN if choice.margin is None else choice.margin
+    design = margin + (1 - 2 * margin) * low_discrepancy(INITIAL, 2, seed)
+    first = np.argmin(cdist(design, (points - lower) / (upper - lower)), axis=1)
     optimizer = Optimizer(
-        Grid.linspace(lower, upper, SIDE),
+        domain,
         Ball(eps),
         Learned(choice.kernel),
         algorithm=calls.DEFAULT,
-        explore=Alternating(*choice.explore),
+        explore=calls.EXPLORE if choice.explore is None else Alternating(*choice.explore),
         seed=seed,
     )
     optimizer.tell(points[first], values[first] + noise[:INITIAL])
