@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.rivals import check, regret, speed
 from benchmarks.rivals.problems import PROBLEMS
 
-RIVALS = ("qucb16", "qlognei16", "qucb64")
+RIVALS = ("qucb16", "qlognei16-rows", "qucb64")
 
 
 def main() -> int:
@@ -40,12 +40,12 @@ def _arguments() -> argparse.Namespace:
         "regret": "run what is not in --out yet, then print the mean regret at t = 20, 50, 100",
         "speed": "CPU seconds per suggestion; ratios are to the first method",
         "optimum": "search the stable optima again, with large effort",
-        "check": "compare gradients, worst cases and stable optima with brute force",
+        "check": "compare gradients, worst cases and stable optima with brute force, and rows.py with BoTorch",
     }
     found = {name: commands.add_parser(name, help=text, description=text) for name, text in texts.items()}
     for command in found.values():
         command.add_argument("--problems", nargs="+", choices=list(PROBLEMS), metavar="P", help=", ".join(PROBLEMS))
-    named = "ours, qucbN, qlogneiN, with -boundary or -betaB behind; N perturbations"
+    named = "ours, qucbN, qlogneiN, with -boundary, -betaB or -rows behind; N perturbations"
     found["regret"].add_argument("--methods", nargs="+", default=["ours", *RIVALS], metavar="M", help=named)
     found["regret"].add_argument("--seeds", type=int, default=10, help="how many")
     found["regret"].add_argument("--first", type=int, default=0, help="the first seed")

@@ -1,4 +1,4 @@
-"""Are the problems what they say? Gradients, worst cases and stable optima against brute force."""
+"""Are the problems what they say? Gradients, worst cases and stable optima against brute force; rows.py, too."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.rivals.problems import PROBLEMS, Array, Problem
+from benchmarks.rivals.speed import observations
 from benchmarks.rivals.worst import stable_optimum, worst_case
 
 POINTS = 1_000_000
@@ -38,7 +39,33 @@ def check(names: Sequence[str]) -> tuple[list[str], bool]:
             f"{problem.stable_value}; of 2000 decisions around it the best is {better:+.1e} better: "
             f"{'ok' if fine else 'WRONG'}"
         )
+        line, fine = check_rows(name)
+        good &= fine
+        lines.append(line)
     return lines, good
+
+
+def check_rows(name: str, t: int = 60) -> tuple[str, bool]:
+    """The values and gradients of rows.py against those of BoTorch itself, and whether they agree."""
+    import torch
+
+    from benchmarks.rivals.rival import BoTorch, Settings
+
+    problem, found = PROBLEMS[name], []
+    X, y = observations(problem, t, seed=0)
+    for method in ("qlognei16", "qlognei16-rows"):
+        run = BoTorch(problem, 0, Settings.of(method))
+        run.tell(X, y)
+        far = torch.rand(10, 1, problem.dimension, generator=torch.Generator().manual_seed(1))
+        candidates = torch.cat([far, (run.X[:10, None] + 0.01 * far).clamp(0, 1)]).requires_grad_()
+        torch.manual_seed(2)
+        values = run._acquisition()(candidates)
+        found.append((values.detach(), torch.autograd.grad(values.sum(), candidates)[0]))
+    (value, slope), (own_value, own_slope) = found
+    errors = float((value - own_value).abs().max()), float((slope - own_slope).abs().max() / slope.abs().max())
+    good = max(errors) < 1e-5
+    told = f"values off by {errors[0]:.1e}, gradients by {errors[1]:.1e} of the largest"
+    return f"{name}: qlognei16-rows has the numbers of qlognei16: {told}: {'ok' if good else 'WRONG'}", good
 
 
 def _gradient_error(problem: Problem) -> float:

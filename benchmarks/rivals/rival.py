@@ -31,6 +31,7 @@ from linear_operator.utils.warnings import NumericalWarning
 
 from benchmarks.rivals.methods import Suggestion
 from benchmarks.rivals.problems import Array, Problem
+from benchmarks.rivals.rows import RowsLogNEI
 
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.double)
@@ -41,22 +42,24 @@ RESTARTS, RAW_SAMPLES, MC_SAMPLES, REPORT_PERTURBATIONS = 10, 128, 128, 128  # a
 
 @dataclass(frozen=True)
 class Settings:
-    """What a method's name says: qucb16, qlognei64, qucb16-boundary, qucb16-beta4 ..."""
+    """What a method's name says: qucb16, qlognei64, qlognei16-rows, qucb16-boundary, qucb16-beta4 ..."""
 
     acquisition: str
     n_w: int
     boundary: bool = False
     beta: float = 0.2
     """Of qUpperConfidenceBound: the default of BoTorch's own input constructor."""
+    rows: bool = False
+    """Whether qLogNoisyExpectedImprovement is computed with less work (see rows.py)."""
 
     @classmethod
     def of(cls, name: str) -> Settings:
         """The settings of a name, or a ValueError."""
-        found = re.fullmatch(r"(qucb|qlognei)(\d+)(-boundary)?(?:-beta([\d.]+))?", name)
-        if not found or (found[4] and found[1] != "qucb"):
+        found = re.fullmatch(r"(qucb|qlognei)(\d+)(-boundary)?(?:-beta([\d.]+)|(-rows))?", name)
+        if not found or (found[4] and found[1] != "qucb") or (found[5] and found[1] != "qlognei"):
             raise ValueError(f"expected a method like ours, qucb16, qlognei64-boundary or qucb16-beta4, got {name!r}")
         beta = float(found[4]) if found[4] else cls.beta
-        return cls(found[1], int(found[2]), bool(found[3]), beta)
+        return cls(found[1], int(found[2]), bool(found[3]), beta, bool(found[5]))
 
 
 class BoTorch:
@@ -113,9 +116,8 @@ class BoTorch:
         sampler = SobolQMCNormalSampler(torch.Size([MC_SAMPLES]))
         if self.settings.acquisition == "qucb":
             return qUpperConfidenceBound(self.model, self.settings.beta, sampler=sampler, objective=worst)
-        return qLogNoisyExpectedImprovement(
-            self.model, X_baseline=self.X, sampler=sampler, objective=worst, prune_baseline=True
-        )
+        improvement = RowsLogNEI if self.settings.rows else qLogNoisyExpectedImprovement
+        return improvement(self.model, X_baseline=self.X, sampler=sampler, objective=worst, prune_baseline=True)
 
     def _maximise(self, acquisition: AcquisitionFunction) -> torch.Tensor:
         with warnings.catch_warnings():
