@@ -329,6 +329,24 @@ def test_ctrl_c_returns_what_is_known():
     assert climb(callback=impatient).stopped == "interrupted"
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_ctrl_c_while_the_model_is_learned_does_not_lose_the_value_that_was_just_measured(monkeypatch, late):
+    tell, calls = so.Optimizer.tell, itertools.count(1)
+
+    def interrupted(self, *told):
+        call = next(calls)
+        if call == 4 and not late:
+            raise KeyboardInterrupt
+        tell(self, *told)
+        if call == 4 and late:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(so.Optimizer, "tell", interrupted)
+        result = climb(evaluations=30)
+    assert result.stopped == "interrupted" and brief(result) == brief(climb(evaluations=4))
+
+
 def test_ctrl_c_before_the_first_value_keeps_what_went_wrong():
     def f(point):
         if point.append(0) or len(seen) == 2:

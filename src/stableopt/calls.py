@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from stableopt._arrays import is_number
+from stableopt.answers import Query
 from stableopt.domains import Domain
 from stableopt.gp import GP
 from stableopt.learning import Learned
@@ -187,9 +188,9 @@ def _run(
                 break
             query = optimizer.ask()
             y, error = _measure(f, copy.copy(query.point))  # a copy, since f may change it
-            optimizer.tell(query, None if y is None else sign * y)
-            row = row + 1 if y is None else 0
             errors += [error] if error else []
+            _tell(optimizer, query, None if y is None else sign * y)
+            row = row + 1 if y is None else 0
             result = Result(optimizer, sign, "running", tuple(errors))
             if row >= MOST_FAILURES or (row == evaluations and not optimizer.rounds):
                 given = f"; f gets the whole point, a {type(query.point).__name__}" if not optimizer.rounds else ""
@@ -213,6 +214,17 @@ def _run(
         if shown:
             print(file=sys.stderr)
     return Result(optimizer, sign, stopped, tuple(errors))
+
+
+def _tell(optimizer: Optimizer, query: Query, y: float | None) -> None:
+    """An interrupt while the model is learned waits until it knows the value, which may have taken a day to measure."""
+    before = optimizer.state
+    try:
+        optimizer.tell(query, y)
+    except KeyboardInterrupt:
+        if optimizer.state is before:
+            optimizer.tell(query, y)
+        raise
 
 
 def _keep(error: BaseException, result: Result) -> None:
