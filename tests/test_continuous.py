@@ -60,10 +60,12 @@ class BallRegion:
     def scenario_of(self, X, Z):
         return self.project(X, (Z - X) / self.eps)
 
+    relaxed, count = None, math.inf
+
     def other_decisions(self, x):
         return np.empty((0, self.dim))
 
-    def other_scenarios(self, s):
+    def other_scenarios(self, x, s):
         return np.empty((0, self.width))
 
     def dense(self, n=25):
@@ -139,7 +141,7 @@ class MixedRegion(BallRegion):
     def other_decisions(self, x):
         return np.array([[x[0], k] for k in range(self.kinds) if k != x[1]])
 
-    def other_scenarios(self, s):
+    def other_scenarios(self, x, s):
         return np.array([[s[0], k] for k in range(self.thetas) if k != round(s[1])])
 
     def dense(self, n=201):

@@ -570,6 +570,13 @@ def test_the_worst_case_of_a_linear_function_is_the_closed_form():
     assert ContinuousMaxMin(relative).worst(x, Line(c)).value == pytest.approx(c @ x - 0.05 - 0.2, abs=1e-6)
 
 
+def test_whole_numbers_far_from_zero_reach_the_ends_of_their_range():
+    for low in (0, 5_000_000, 100_000_000):
+        solver = ContinuousMaxMin(SpaceRegion(Space([Integer(low, low + 10)]), Rectangle(1.0)))
+        assert solver.worst(np.array([0.9]), Line(np.array([-1.0]))).point == pytest.approx([1.0])
+        assert solver.worst(np.array([0.1]), Line(np.array([1.0]))).point == pytest.approx([0.0])
+
+
 class Line:
     """A linear function of coordinates."""
 
@@ -618,7 +625,8 @@ def test_scenarios_begin_with_nobody_and_are_allowed_and_not_too_many(data, coun
         if isinstance(mover, EllipsoidMover):  # it also projects into the domain of each decision
             assert np.all(np.linalg.norm(S[:, part], axis=1) <= 1 + 1e-12)
             S[:, part] = 0.0
-    assert np.allclose(region.project(X, S), S, atol=1e-12)
+    allowed = region.project(X, S)
+    assert np.allclose(region.points(X, allowed), region.points(X, S), atol=1e-12)  # whole numbers are at their steps
     assert np.allclose(region.points(X, S)[0], region.base(X)[0], atol=1e-13)
     choices = [j for j, m in zip(range(region.width), flat_movers(region), strict=True) if isinstance(m, ChoiceMover)]
     sizes = [len(flat_movers(region)[j].rows) for j in choices]
@@ -661,8 +669,8 @@ def test_neighbours_differ_in_something_discrete_and_are_allowed(data):
     changed = [[n for n in space.flat_names if space.decode(x)[n] != space.decode(z)[n]] for z in near]
     groups = [n if isinstance(n, tuple) else (n,) for n in space.names]
     assert all(any(set(c) <= set(g) for g in groups) and c for c in changed)
-    s = region.scenarios(7, 1)[-1]
-    others = region.other_scenarios(s)
+    s = region.project(x[None], region.scenarios(7, 1)[-1:])[0]
+    others = region.other_scenarios(x, s)
     assert others.shape[1] == region.width
     X = np.tile(x, (len(others), 1))
     if not isinstance(perturbation, Ellipsoid):

@@ -583,6 +583,45 @@ def test_in_the_plane_the_search_agrees_with_a_fine_grid(thorough):
     assert found.optimum_upper == pytest.approx(exact.optimum_upper, abs=0.02 * spread)
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("uncertainty", "most"),
+    [(Rectangle(1.0), 20), (Ball(2.5), 20), (Ball(3.0, 1), 20), (Relative(0.2), 40), (Rectangle(9.0), 150)],
+    ids=str,
+)
+def test_in_whole_numbers_the_search_agrees_with_all_of_them_on_a_grid(uncertainty, most, seed, thorough):
+    rng, rule = np.random.default_rng(seed), Algorithm("mine", OptimisticPessimistic(), BestOfAll())
+    X, y, gp = rng.integers(0, most + 1, (25, 2)), rng.normal(size=25), GP(SE(most / 6), 0.05)
+    whole = Space([Integer(0, most)] * 2)
+    grid = Grid.linspace([0, 0], [most, most], most + 1)
+    pair = [Optimizer(domain, uncertainty, gp, algorithm=rule) for domain in (grid, whole)]
+    for optimizer in pair:
+        optimizer.tell(X, y)
+    exact, found, spread = pair[0].report(), pair[1].report(), float(np.ptp(pair[0].state.ucb))
+    lower, upper = pair[0].state.bounds_of([grid.locate(found.decision)])
+    assert (found.lower, found.upper) == pytest.approx((lower[0], upper[0]), abs=1e-6)
+    assert found.lower >= exact.lower - 0.01 * spread
+    assert found.optimum_upper == pytest.approx(exact.optimum_upper, abs=0.01 * spread)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("norm", [1, 2])
+def test_whole_numbers_leave_what_they_do_not_use_of_a_ball_to_the_others(norm, seed, thorough):
+    rng, reach = np.random.default_rng(seed), np.array([2.5, 3.5, 0.3])
+    space, ball = Space([Integer(0, 12), Integer(0, 12), (0, 1)]), Ball(1.0, norm, scales=reach.tolist())
+    optimizer = Optimizer(space, ball, GP(SE([3.0, 3.0, 0.25]), 0.05), seed=seed)
+    optimizer.tell(np.column_stack([rng.integers(0, 13, (30, 2)), rng.random(30)]), rng.normal(size=30))
+    report, lowest = optimizer.report(), math.inf
+    for steps in itertools.product(range(-2, 3), range(-3, 4)):
+        whole, used = report.decision[:2] + steps, np.linalg.norm(steps / reach[:2], ord=norm)
+        if used <= 1 and whole.min() >= 0 and whole.max() <= 12:
+            far = 0.3 * (1 - used**norm) ** (1 / norm)
+            last = np.clip(np.linspace(report.decision[2] - far, report.decision[2] + far, 401), 0, 1)
+            mean, variance = optimizer.state.posterior(np.column_stack([np.tile(whole, (401, 1)), last]))
+            lowest = min(lowest, float((mean - 2 * np.sqrt(variance)).min()))
+    assert report.lower <= lowest + 1e-6
+
+
 def test_the_optimum_bound_is_above_every_past_decision(thorough):
     xs, ys = [0.1, 0.4, 0.6, 0.9], [-1.6, -0.01, -0.09, -0.36]
     answer = assess(([[x] for x in xs], ys), [(0, 1)], 0.1)

@@ -4,6 +4,8 @@ In the spirit of Bertsimas, Nohadani and Teo's robust local search: the inner mi
 scenario the value is. So a decision carries a handful of active scenarios, climbs the smallest of them, gets a new
 worst case, and so on. The solver sees a function of points with its gradient; it knows nothing of models or sets.
 
+    all       of few decisions each is judged, by upper bounds first; of many whole numbers, those next to the best of a
+              search in which they are real
     scan      space-filling and past decisions against more and more scenarios; a minimum over few is an upper bound
     ascend    the best, spread out, climb together on their active scenarios; the hopeless are dropped on the way
     polish    the best few: solve for the active scenarios, find a worse one, repeat; discrete neighbours are tried
@@ -59,6 +61,10 @@ class Region(Protocol):
     def width(self) -> int:
         """q, coordinates of a scenario; with 0 a decision has just one point."""
 
+    @property
+    def count(self) -> float:
+        """How many decisions there are; infinity if any coordinate is continuous."""
+
     def decisions(self, count: int, seed: int) -> Array:
         """Space-filling decisions (<= count, d); all of them if there are no more than that."""
 
@@ -96,8 +102,15 @@ class Region(Protocol):
     def other_decisions(self, x: Array) -> Array:
         """Neighbours (m, d) of one decision that differ in a discrete coordinate."""
 
-    def other_scenarios(self, s: Array) -> Array:
-        """Neighbours (m, q) of one scenario that differ in a discrete coordinate."""
+    @property
+    def relaxed(self) -> Region | None:
+        """The same region with a slope in discrete coordinates that have an order; None if there are none."""
+
+    def rounded(self, x: Array) -> Array:
+        """Decisions (m, d) around one of the relaxed region."""
+
+    def other_scenarios(self, x: Array, s: Array) -> Array:
+        """Neighbours (m, q) of one scenario of a decision that differ in a discrete coordinate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,14 +171,24 @@ class ContinuousMaxMin:
         # All decisions are screened with these. In few dimensions some more scenarios tell much, and no gradient tells
         # discrete alternatives apart.
         screen = self._spread[: {1: 17, 2: 13, 3: 7}.get(region.width, 1)]
-        self._first = np.concatenate([screen, region.other_scenarios(self._spread[0])[:6]])
+        other = region.other_scenarios(region.decisions(1, seed)[0], self._spread[0])
+        self._first = np.concatenate([screen, other[:6]])
         self._filling = region.decisions(max(8, int(0.07 * budget / len(self._first) ** 0.5)), seed)
+        self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
+        relaxed = region.relaxed if self._all is None else None
+        self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least)
 
     def maximin(self, F: Smooth, starts: Array | None = None, known: Array | None = None) -> Found:
         """The decision with the largest worst case.
 
         ``starts`` (k, d) are decisions to begin with, ``known`` (t, P) points that may be worst cases.
         """
+        if self._all is not None:
+            return self.best(self._all, F, known)
+        starts = np.empty((0, self.region.dim)) if starts is None else self.region.clip(starts)
+        if self._relaxed is not None:  # an ascent leaves whole numbers as they are
+            around = self.region.rounded(self._relaxed.maximin(F, starts, known).decision)
+            starts = np.vstack([starts, around])
         oracle = Oracle(self.region, F, self.budget, self.least)
         pool = Pool(oracle, known)
         front = self._scan(oracle, pool, starts)
@@ -173,7 +196,7 @@ class ContinuousMaxMin:
         oracle.used = min(oracle.used, self.budget // 4)  # values in large batches cost little
         self._ascend(oracle, pool, front)
         found = self._polish(oracle, pool, front)
-        return self._not_below(oracle, pool, found, first if starts is None else np.vstack([first, starts]))
+        return self._not_below(oracle, pool, found, np.vstack([first, starts]))
 
     def _not_below(self, oracle: Oracle, pool: Pool, found: Found, X: Array) -> Found:
         """The decision found, unless one of the first ones is better after all: then from there.
@@ -260,7 +283,8 @@ class ContinuousMaxMin:
         q, rows = self.region.width, np.arange(len(descent.v))
         across = np.concatenate([2 * np.eye(q), -2 * np.eye(q)])
         for _ in range(effort.polls):
-            trials = [np.concatenate([s + across, self.region.other_scenarios(s)]) for s in descent.S[rows]]
+            pairs = zip(descent.X[rows], descent.S[rows], strict=True)
+            trials = [np.concatenate([s + across, self.region.other_scenarios(x, s)]) for x, s in pairs]
             counts = [len(trial) for trial in trials]
             owner = np.repeat(rows, counts)
             S = self.region.settle(descent.X[owner], np.concatenate(trials))
@@ -281,10 +305,10 @@ class ContinuousMaxMin:
 
     # ------------------------------------------------------------------------------------------------------- the scan
 
-    def _scan(self, oracle: Oracle, pool: Pool, starts: Array | None) -> Front:
+    def _scan(self, oracle: Oracle, pool: Pool, starts: Array) -> Front:
         """The best decisions of a screening, spread out, with their lowest scenarios."""
         q, share = self.region.width, 0.2 * self.budget
-        X = self._filling if starts is None else np.concatenate([self._filling, starts])
+        X = np.concatenate([self._filling, starts])
         S, V = self._against(oracle, X, self._first)
         count = int(0.1 * share / (len(self._first) ** 0.5 if q > 1 else 1))
         around = self._jittered(oracle, X[spread_out(X, V.min(axis=1), 24)], count)

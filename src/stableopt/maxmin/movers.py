@@ -66,8 +66,8 @@ class Mover(ABC):
     def spread(self, count: int, rng: np.random.Generator) -> Array:
         """At most ``count`` different scenarios; the first is "nobody moves", then come extreme ones."""
 
-    def others(self, s: Array) -> Array:
-        """Scenarios that differ from this one in something discrete (m, q)."""
+    def others(self, c: Array, s: Array) -> Array:
+        """Scenarios that differ from this one, of a point with the coordinates c (k,), in something discrete (m, q)."""
         return np.empty((0, self.width))
 
 
@@ -165,15 +165,42 @@ class NormMover(_Continuous):
         return by_x, by_s
 
     def project(self, C: Array, S: Array) -> Array:
-        if self.order == math.inf:
-            return np.clip(S, -1.0, 1.0)
-        if self.order == 2:
-            return into_ball(S)
-        return into_l1_within(S)
+        anywhere = np.full(S.shape, np.inf)
+        return self._within(C, S, -anywhere, anywhere)
 
     def settle(self, C: Array, S: Array) -> Array:
         """In the ball and in what the ends of the domain leave of it, just before a coordinate would be clipped."""
-        low, high = self._leeway(C)
+        return self._within(C, S, *self._leeway(C))
+
+    def _within(self, C: Array, S: Array, low: Array, high: Array) -> Array:
+        """Whole numbers make the steps that S allows them; the others have what these leave of the ball."""
+        if not self._whole.any():
+            return self._into_ball(S, low, high)
+        out, others = np.empty(S.shape), ~self._whole
+        out[:, self._whole] = T = self._steps(C, S[:, self._whole])
+        room = np.ones((len(S), 1))
+        if self.order != math.inf:
+            used = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) ** self.order
+            room = np.maximum(1 - used, 1e-24) ** (1 / self.order)
+        out[:, others] = room * self._into_ball(*(part[:, others] / room for part in (S, low, high)))
+        return out
+
+    def _steps(self, C: Array, S: Array) -> Array:
+        """The scenarios of whole numbers at the steps they stand for, in the ball and in the domain."""
+        x, whole = self._values(C), self._whole
+        reach, ends = self._reaches(x)[:, whole], [np.rint(end - x)[:, whole] for end in self._ends]
+        reach, far = np.where(reach > 0, reach, 1.0), np.full(S.shape, np.inf)
+
+        def steps(S: Array, nearly: float) -> Array:
+            made = np.fix(S * reach + np.sign(S) * nearly)
+            return np.asarray(np.clip(made, *ends) / reach)
+
+        T = steps(np.clip(S, -1.0, 1.0), 1e-3)
+        inside = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) <= 1 + 1e-9
+        return np.where(inside, T, steps(self._into_ball(S, -far, far), 1e-9))
+
+    def _into_ball(self, S: Array, low: Array, high: Array) -> Array:
+        """The nearest points of the unit ball between low <= 0 and high >= 0."""
         if self.order == math.inf:
             return np.clip(S, np.maximum(low, -1.0), np.minimum(high, 1.0))
         return (into_ball_within if self.order == 2 else into_l1_within)(S, low, high)
@@ -213,14 +240,16 @@ class NormMover(_Continuous):
         first, second = (corners, axes) if box and q > 1 else (axes, corners)
         return distinct(np.vstack([np.zeros((1, q)), first, second, inner]))[:count]
 
-    def others(self, s: Array) -> Array:
-        rows = []
-        for j in np.flatnonzero(self._whole).tolist():
-            step = 1 / self._reach[j] if self._reach[j] > 0 else 0.25
-            values = {-1.0, -0.5, 0.0, 0.5, 1.0, s[j] - step, s[j] + step}
+    def others(self, c: Array, s: Array) -> Array:
+        reach, rows = self._reaches(self._values(c[None]))[0], []
+        for j in np.flatnonzero(self._whole & (reach >= 1)).tolist():
+            values = {-1.0, -0.5, 0.0, 0.5, 1.0, s[j] - 1 / reach[j], s[j] + 1 / reach[j]}
             for value in sorted(v for v in values if -1 <= v <= 1 and v != s[j]):
                 rows.append(np.where(np.arange(len(s)) == j, value, s))
-        return self.project(np.empty(0), np.array(rows)) if rows else super().others(s)
+        if not rows:
+            return super().others(c, s)
+        found = self.project(np.tile(c, (len(rows), 1)), np.array(rows))
+        return np.asarray(found[(found != s).any(axis=1)])
 
 
 class EllipsoidMover(_Continuous):
@@ -368,7 +397,7 @@ class ChoiceMover(Mover):
         chosen = np.arange(m) if m <= count else np.append(0, 1 + np.sort(rng.permutation(m - 1)[: count - 1]))
         return np.asarray(chosen[:, None], dtype=float)
 
-    def others(self, s: Array) -> Array:
+    def others(self, c: Array, s: Array) -> Array:
         m, own = len(self.rows), int(s[0])
         near = np.arange(m)
         if m > 64:  # the nearest ones, and some far away

@@ -38,7 +38,9 @@ from stableopt.uncertainty import (
     UncertaintySet,
     Within,
 )
-from stableopt.variables import Integer, Range
+from stableopt.variables import Float, Integer, Range
+
+_CORNERS = 6  # whole numbers of which all ways to round are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +172,11 @@ class SpaceRegion(ReadOnly):
             out[:, part] = mover.scenario_of(base[:, mover.columns], Z[:, mover.columns])
         return out
 
+    @cached_property
+    def count(self) -> float:
+        """How many decisions there are."""
+        return math.prod(math.inf if v.choices is None else len(v.choices) for v in self.space.parts)
+
     def decisions(self, count: int, seed: int) -> Array:
         """Evenly spread decisions, or all of them."""
         return self.space.spread(count, seed)
@@ -210,17 +217,41 @@ class SpaceRegion(ReadOnly):
                 continue
             part = slice(columns.start, columns.stop)
             own = int(np.argmin(np.abs(v.choices - x[part]).sum(axis=1)))
-            near = ChoiceMover([], v.choices).others(np.array([float(own)]))[:, 0].astype(int)
+            near = ChoiceMover([], v.choices).others(x[part], np.array([float(own)]))[:, 0].astype(int)
             rows = np.tile(x, (len(near), 1))
             rows[:, part] = v.choices[near]
             found.append(rows)
         return np.vstack(found)
 
-    def other_scenarios(self, s: Array) -> Array:
-        """Scenarios that differ from this one in something discrete (m, q)."""
-        found = [np.empty((0, self.width))]
+    @cached_property
+    def relaxed(self) -> SpaceRegion | None:
+        """The same with floats in place of the whole numbers of a decision, which then have a slope; None without."""
+        parts = [Float(v.low, v.high, v.log) if isinstance(v, Integer) else v for v in self.space.parts]
+        whole = any(isinstance(v, Integer) for v in self.space.parts)
+        return SpaceRegion(Space(parts, self.space.names), self.uncertainty) if whole else None
+
+    def rounded(self, x: Array) -> Array:
+        """The decisions around one of the relaxed region; of very many, the nearest and those next to it (m, d)."""
+        parts = zip(self.space.parts, self.space.columns, strict=True)
+        grids = {columns.start: v.choices[:, 0] for v, columns in parts if isinstance(v, Integer)}
+        whole, k = list(grids), len(grids)
+        above = [np.clip(np.searchsorted(grid, x[j]), 1, len(grid) - 1) for j, grid in grids.items()]
+        ends = np.array([grid[i - 1 : i + 1] for i, grid in zip(above, grids.values(), strict=True)])
+        if k <= _CORNERS:
+            ways = cartesian([np.array([[0], [1]])] * k)
+        else:
+            ways = np.argmin(np.abs(ends - x[whole, None]), axis=1) ^ np.vstack(
+                [np.zeros(k, int), np.eye(k, dtype=int)]
+            )
+        X = np.tile(x, (len(ways), 1))
+        X[:, whole] = ends[np.arange(k), ways]
+        return X
+
+    def other_scenarios(self, x: Array, s: Array) -> Array:
+        """Scenarios of a decision that differ from this one in something discrete (m, q)."""
+        found, z = [np.empty((0, self.width))], self.base(x[None])[0]
         for mover, part in zip(self.movers, self._slices, strict=True):
-            others = mover.others(s[part])
+            others = mover.others(z[mover.columns], s[part])
             if len(others):
                 rows = np.tile(s, (len(others), 1))
                 rows[:, part] = others
