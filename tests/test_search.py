@@ -18,6 +18,7 @@ from stableopt import (
     SE,
     Algorithm,
     Ball,
+    Categorical,
     Estimate,
     Float,
     Grid,
@@ -620,6 +621,37 @@ def test_whole_numbers_leave_what_they_do_not_use_of_a_ball_to_the_others(norm, 
             mean, variance = optimizer.state.posterior(np.column_stack([np.tile(whole, (401, 1)), last]))
             lowest = min(lowest, float((mean - 2 * np.sqrt(variance)).min()))
     assert report.lower <= lowest + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["candidates", "categories", "a parameter in a box"])
+def test_with_choices_or_a_parameter_the_search_agrees_with_all_of_them_on_a_grid(kind, seed, thorough):
+    rng, fine = np.random.default_rng([seed, 60]), np.linspace(0, 1, 251)
+    if kind == "candidates":
+        rows = rng.random((60, 2))
+        space, uncertainty = Space([Points(rows), (0, 1)]), Rectangle(0.08, columns=[2])
+        X, gp = [[*rows[rng.integers(60)], rng.random()] for _ in range(30)], GP(SE([0.25, 0.25, 0.15]), 0.05)
+    elif kind == "categories":
+        names = [f"c{i}" for i in range(20)]
+        space, uncertainty = Space([names, (0, 1)]), Rectangle(0.08, columns=[1])
+        X = [[names[rng.integers(20)], float(rng.random())] for _ in range(30)]
+        gp = GP(Categorical(0.3).on([0]) * SE(0.15).on([1]), 0.05)
+    else:
+        space, uncertainty = Space([(0, 1)]), Rectangle(0.08) * Parameters(Space([(0, 1)] * 2))
+        X, gp = rng.random((25, 3)), GP(SE([0.2, 0.4, 0.4]), 0.05)
+    optimizer = Optimizer(space, uncertainty, gp, seed=seed)
+    optimizer.tell(X, rng.normal(size=len(X)).tolist())
+    bound, some = optimizer.state._bound(4.0, +1), np.linspace(0, 1, 31)
+    if kind == "a parameter in a box":
+        others = np.stack(np.meshgrid(some, some), axis=-1).reshape(-1, 2)
+        values = np.array([bound(np.column_stack([np.full(len(others), x), others])) for x in fine]).T
+        worst, spread = values.min(axis=0)[None], np.ptp(values)
+    else:
+        values = np.array([bound(np.column_stack([np.tile(c, (251, 1)), fine])) for c in space.parts[0].choices])
+        worst, spread = values, np.ptp(values)
+    around = np.lib.stride_tricks.sliding_window_view(np.pad(worst, ((0, 0), (20, 20)), mode="edge"), 41, axis=1)
+    exact = around.min(axis=2).max()
+    assert optimizer.state.optimistic.value >= exact - 0.01 * spread
 
 
 def test_the_optimum_bound_is_above_every_past_decision(thorough):

@@ -268,7 +268,8 @@ class SpaceState(State):
     @cached_property
     def _budget(self) -> int:
         """With very many observations every evaluation is dear: a search costs about as much as learning the model."""
-        return max(1_000, int(usual_budget(self.setting.dim) * min(1.0, 150 / max(1, self.t))))
+        usual = usual_budget(max(self.setting.dim, self.setting.width))
+        return max(1_000, int(usual * min(1.0, 150 / max(1, self.t))))
 
     @cached_property
     def _low(self) -> Array:

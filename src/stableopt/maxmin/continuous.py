@@ -33,7 +33,7 @@ _LEAPS = np.geomspace(0.001, 0.5, 8)
 
 
 def usual_budget(dim: int) -> int:
-    """How often F is evaluated in one search for a decision with so many coordinates: `benchmarks.accuracy`."""
+    """How often F is evaluated in one search with so many coordinates on either side: `benchmarks.accuracy`."""
     return 5_000 + 2_500 * dim
 
 
@@ -88,7 +88,7 @@ class Region(Protocol):
         """Whether `settle` finds the nearest of a convex set, so that short and long steps lead down alike."""
 
     def points(self, X: Array, S: Array) -> Array:
-        """The points that the scenarios make of the decisions, row by row (n, P)."""
+        """The points that the scenarios make of the decisions, row by row (n, P); what became of x comes first."""
 
     def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
         """Gradients by points (n, P) as gradients by decisions (n, d) and by scenarios (n, q).
@@ -164,7 +164,7 @@ class ContinuousMaxMin:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
         # With a small budget, more steps of an exchange are worth more than thorough ones.
-        ample = budget >= usual_budget(region.dim)
+        ample = budget >= usual_budget(max(region.dim, region.width))
         self._sound = _SOUND if ample else _SOUND._replace(polls=0, apart=False)
         self._room = (4 if ample else 2) * (region.dim + 2)
         self._spread = region.scenarios(self._effort(1).scan, seed)
@@ -173,7 +173,8 @@ class ContinuousMaxMin:
         screen = self._spread[: {1: 17, 2: 13, 3: 7}.get(region.width, 1)]
         other = region.other_scenarios(region.decisions(1, seed)[0], self._spread[0])
         self._first = np.concatenate([screen, other[:6]])
-        self._filling = region.decisions(max(8, int(0.07 * budget / len(self._first) ** 0.5)), seed)
+        filling = 0.28 if len(region.other_decisions(region.decisions(1, seed)[0])) else 0.07
+        self._filling = region.decisions(max(8, int(filling * budget / len(self._first) ** 0.5)), seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
         relaxed = region.relaxed if self._all is None else None
         self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least)
@@ -359,6 +360,8 @@ class ContinuousMaxMin:
         while len(front.X) > self._many(4) and oracle.left(0.5) > 0:
             for _ in range(4):
                 front.rise()
+            if self.region.width > self.region.dim:  # few scenarios say little where a parameter may be anything
+                front.exchange(self._inner(oracle, pool, front.X, _QUICK, front.S).S[:, 0])
             front.keep(highest(front.V.min(axis=1), max(self._many(4), len(front.X) // 2)))
             front.exchange(self._inner(oracle, pool, front.X, _QUICK, front.S).S[:, 0])
         for _ in range(6):

@@ -94,8 +94,9 @@ class Pool:
         region, n = self.oracle.region, len(X)
         if not len(self.v):
             return np.empty((n, 0, region.width))
-        at = region.points(X, region.project(X, np.zeros((n, region.width))))
-        squares = np.sum(at**2, axis=1)[:, None] - 2 * at @ self.Z.T + np.sum(self.Z**2, axis=1)
+        at = region.points(X, region.project(X, np.zeros((n, region.width))))[:, : region.dim]
+        Z = self.Z[:, : region.dim]  # a parameter is as near as any other
+        squares = np.sum(at**2, axis=1)[:, None] - 2 * at @ Z.T + np.sum(Z**2, axis=1)
         near = lowest(squares, min(4 * count, len(self.v)))
         rows, Z = np.repeat(X, near.shape[1], axis=0), self.Z[near.ravel()]
         S = region.scenario_of(rows, Z)
