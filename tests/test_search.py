@@ -276,6 +276,19 @@ def test_more_workers_than_points_share_them():
     assert len(optimizer.ask(5)) == 5
 
 
+def test_another_point_is_looked_for_only_if_this_one_is_taken():
+    optimizer = Optimizer(Grid.linspace(0, 1, 9), Ball(0.15), PRIOR)
+    optimizer.tell([0.375], 1.0)
+    optimizer.ask()
+    state = optimizer.state
+    assert state.untaken(2, 2, [1, 3]) == (2, 2)
+    assert "reachable" not in vars(state.setting), "nothing has listed all points so far"
+    assert state.untaken(2, 2, [2]) == (2, 1), "the least known of those that 2 can become"
+    other = max(set(range(9)) - {1, 2, 3}, key=lambda z: state.ucb[z])
+    assert state.untaken(2, 2, [3, 1, 2]) == (other, other), "the most promising elsewhere"
+    assert state.untaken(2, 2, list(range(9))) == (2, 2), "there is no other"
+
+
 def test_a_pending_query_can_come_from_a_copy():
     optimizer = go_on(start("a line"), 5)
     first = optimizer.ask()

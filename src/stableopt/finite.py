@@ -201,12 +201,14 @@ class FiniteState(State):
 
     def untaken(self, decision: int, point: int, taken: Sequence[int]) -> tuple[int, int]:
         """This decision and point, or another point that is none of ``taken``."""
-        own = np.setdiff1d(self.setting.solver.members(decision), taken)
-        free = np.setdiff1d(self.setting.reachable, taken)
-        if point not in taken or not len(free):
+        if point not in taken:
             return decision, point
+        own = np.setdiff1d(self.setting.solver.members(decision), taken)
         if len(own):
             return decision, int(own[np.argmax(self.posterior.std[own])])
+        free = np.setdiff1d(self.setting.reachable, taken)
+        if not len(free):
+            return decision, point
         other = int(free[np.argmax(self._promise[free])])
         return self.decision_of(other), other
 
