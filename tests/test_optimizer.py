@@ -202,6 +202,17 @@ def test_nearly_equal_points_are_told_apart():
     assert [r.point_index for r in optimizer.rounds] == [2, 0, 1]
 
 
+def test_scattered_points_are_found_exactly_and_in_spite_of_rounding():
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    rows[:, 0] = np.round(rows[:, 0])  # many share their first coordinate, which is 0.0 or -0.0 for some
+    rows[1] = np.nextafter(rows[0], np.inf)
+    domain = Points(rows)
+    assert [domain.locate(row) for row in rows + 0.0] == list(range(60))
+    assert [domain.locate(row * (1 + 1e-14)) for row in rows[2:]] == list(range(2, 60))
+    with pytest.raises(ValueError, match="is not in the domain; the nearest that is: "):
+        domain.locate(rows[5] + [0, 0, 1e-6])
+
+
 def test_a_domain_of_one_point_works():
     for domain in (Points([[1.0, 2.0]]), Grid([[1.0], [2.0]])):
         for uncertainty in (Ball(0.5), Groups([[0]]), Parameters([3.0]), Hamming(1)):
