@@ -525,6 +525,14 @@ def test_a_bound_before_any_observation_is_that_of_the_prior():
     assert values.tolist() == bound(np.ones((3, 2))).tolist() == [5.0] * 3 and not gradient.any()
 
 
+@pytest.mark.parametrize("kernel", [SE, lambda scale: Matern(1.5, scale), lambda scale: Matern(2.5, scale)])
+@pytest.mark.parametrize("scale", [1e-3, 5e-155, 1e-160, 1e-300])
+def test_a_bound_is_that_of_the_prior_many_lengthscales_from_the_data(kernel, scale):
+    bound = GP(2.0 * kernel(scale), 0.1, 1.0).condition([[0.0], [1.0]], [1.0, 2.0]).bound(2.0)
+    values, gradient = bound.with_gradient([[0.4]])
+    assert values.tolist() == bound([[0.4]]).tolist() == [1.0 + 2.0 * math.sqrt(2.0)] and abs(gradient) < 1e-100
+
+
 # -------------------------------------------------------------------------------- noise per observation, many at once
 
 

@@ -161,6 +161,7 @@ class _Stationary:
             K = np.exp(squared, out=squared)
             K *= self._variance
             return K, -K if slopes else K
+        np.minimum(squared, 1e7, out=squared)  # K is 0 in floating point there, and 0 · inf further on
         s = np.sqrt(squared * (2 * self._order))
         decay = np.exp(-s)
         decay *= self._variance
