@@ -768,6 +768,19 @@ def test_a_profile_is_drawn_as_it_is(minimize):
     assert all([r.factor, y] in corners for r in profile for y in r.worst_case[1:])
 
 
+def test_a_learned_belief_is_drawn_in_the_users_units():
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    from stableopt import plots
+
+    optimizer, x = so.Optimizer(so.Grid.linspace(100, 200, 21), so.Ball(10)), [100.0, 125.0, 150.0, 200.0]
+    optimizer.tell(x, np.sin(x))
+    axes = figure.subplots()
+    plots.belief(axes, optimizer.state, query=optimizer.ask(), report=optimizer.report())
+    lines = {line.get_label(): list(line.get_xdata()) for line in axes.lines}
+    assert lines["posterior mean"] == np.linspace(100, 200, 21).tolist() and lines["observations"] == x
+    assert lines["reported decision"] == optimizer.report().decision.tolist()
+
+
 def test_the_profile_of_a_minimum_is_the_mirror_image(assessment):
     mirror = so.assess({"x": XS, "value": [-y for y in YS]}, LINE, 0.1, minimize=True).profile([0.5, 1.0])
     for up, down in zip(assessment.profile([0.5, 1.0]), mirror, strict=True):

@@ -86,7 +86,7 @@ def belief(
     report: Report | None = None,
 ) -> None:
     """A one-dimensional posterior: band, mean and observations, and the decision, sample and report of a round."""
-    x = state.posterior.points[:, 0]
+    x = state.setting.domain.points[:, 0]
     axes.fill_between(x, state.lcb, state.ucb, color=SKY, alpha=0.3, lw=0, label="between lcb and ucb")
     axes.plot(x, state.posterior.mean, color=SKY, lw=1.2, ls="--", label="posterior mean")
     if problem is not None:
