@@ -9,6 +9,7 @@ import json
 import math
 import pickle
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -738,6 +739,16 @@ def test_the_default_profile_goes_as_far_as_a_tolerance_makes_sense():
     refused(lambda: answer.profile([2.0]), ValueError, "expected a tolerance no wider than its range", "got ±1.4")
     for factors in ([-1.0], [NAN], [], "a", [[1.0]], [True]):
         refused(lambda factors=factors: answer.profile(factors), ValueError, "expected factors", "got")
+
+
+@pytest.mark.parametrize("ranges, tolerance", [({"x": so.Integer(0, 6)}, 1), (so.Grid.linspace(0, 6, 7), so.Ball(1.0))])
+def test_a_profile_does_not_warn_of_its_own_tolerances(ranges, tolerance):
+    answer = so.assess(([0, 2, 4, 6], [0.0, 1.0, 2.0, 0.5]), ranges, tolerance)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        profile = answer.profile()
+    lower = [row.worst_case.lower for row in profile]
+    assert lower[0] == pytest.approx(lower[3]) and lower[3] > lower[4] + 0.1
 
 
 def test_without_a_tolerance_there_is_no_profile():

@@ -6,6 +6,7 @@ first looked at.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -93,7 +94,9 @@ class Answer:
         rows = []
         for factor in scale.tolist():
             try:
-                state = self.optimizer.rescaled(self._state, factor)
+                with warnings.catch_warnings():  # that the given tolerance is too small was said before
+                    warnings.filterwarnings("ignore", "(?s).* reaches less than one step of the ")
+                    state = self.optimizer.rescaled(self._state, factor)
             except ValueError:
                 if factors is None and factor > 1:
                     break
