@@ -491,6 +491,8 @@ def test_every_value_may_have_a_noise_of_its_own():
     forms = [
         (XS, YS, noise),
         (np.array(XS)[:, None], YS, np.array(noise, dtype=object)[:, None]),
+        (XS, YS, np.array(noise, dtype=float)),  # NaN for None, as in a column of numbers
+        {"x": XS, "value": YS, "noise": np.array(noise, dtype=float)},
         {"x": XS, "value": YS, "noise": noise},
         [{"x": x, "value": y, "noise": s} for x, y, s in zip(XS, YS, noise, strict=True)],
         Frame({"x": XS, "value": YS, "noise": noise}),
@@ -911,8 +913,8 @@ BAD = [
     ("fewer columns", call(ranges=RANGES, data=([[50.0]], [1.0])), ValueError, "expected points with 2 columns in the order ['temperature', 'ph']", "got 1"),
     ("more columns", call(data=(np.zeros((3, 2)), [1.0] * 3), environment={"wind": (0, 12), "rain": (0, 1)}), ValueError, "3 columns in the order ['x', 'wind', 'rain']", "got 2"),
     ("a word for a point", call(data=(["a"], [1.0])), ValueError, "expected a point as a dictionary", "got 'a'"),
-    *((f"noise {s!r} in data", call(data=([0.5, 0.6], [1.0, 2.0], [0.1, s])), ValueError, "expected the noise of a value as a standard deviation above 0", f"got {s!r}") for s in (-1.0, 0.0, NAN, INF, "a", True)),
-    ("a noise of NaN in a table", call(data={"x": [0.5], "value": [1.0], "noise": [NAN]}), ValueError, "expected the noise of a value", "got nan"),
+    *((f"noise {s!r} in data", call(data=([0.5, 0.6], [1.0, 2.0], [0.1, s])), ValueError, "expected the noise of a value as a standard deviation above 0", f"got {s!r}") for s in (-1.0, 0.0, INF, "a", True)),
+    ("an infinite noise in a table", call(data={"x": [0.5], "value": [1.0], "noise": [INF]}), ValueError, "expected the noise of a value", "got inf"),
     ("one bad noise for all", call(data=([0.5], [1.0], -0.1)), ValueError, "expected the noise of a value", "got -0.1"),
     ("fewer noises", call(data=([0.5, 0.6], [1.0, 2.0], [0.1])), ValueError, "expected as many noises as points", "got noises (1,) for 2"),
     ("noises of other lengths", call(data={"x": [0.5, 0.6], "value": [1.0, 2.0], "noise": [0.1]}), ValueError, "expected columns of one length", "'noise': 1"),

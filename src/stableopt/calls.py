@@ -79,8 +79,8 @@ def maximize(
     data: earlier experiments: points and values ``(X, y)``, the columns of an array X in the order of the ranges and
         then of the environment; or a table (a dictionary of columns, a DataFrame, a list of dictionaries) with the
         values in the column ``value``; None or NaN where an experiment failed. Standard deviations of single values
-        are a third array ``(X, y, noise)``, or the column "noise". With ``evaluations=0`` the answer comes from
-        them alone.
+        are a third array ``(X, y, noise)``, or the column "noise"; None or NaN where only the model knows. With
+        ``evaluations=0`` the answer comes from the data alone.
     noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
     seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.

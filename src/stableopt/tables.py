@@ -104,9 +104,8 @@ def _records(table: Any) -> list[Any]:
 
 
 def _known(v: Any) -> float | None:
-    """A value of a table; None where there is none, in the ways that tables have to say so."""
-    infinite = isinstance(v, float | np.floating) and not is_number(v)
-    if v is None or infinite or np.ma.is_masked(v) or repr(v) == "<NA>":
+    """A value of a table; None where there is none."""
+    if _missing(v) or (isinstance(v, float | np.floating) and not is_number(v)):  # infinite
         return None
     if not is_number(v):
         raise ValueError(f"expected values as numbers (None or NaN where an experiment failed), got {v!r:.200}")
@@ -115,11 +114,17 @@ def _known(v: Any) -> float | None:
 
 def _std(s: Any) -> float | None:
     """The standard deviation of a value's noise; None where only the model knows."""
-    if s is None:
+    if _missing(s):
         return None
     if not is_number(s) or not 0 < s < 1e150:
         raise ValueError(
-            f"expected the noise of a value as a standard deviation above 0 (None if it is that of the model), got "
-            f"{s!r:.200}"
+            "expected the noise of a value as a standard deviation above 0 (None or NaN if it is that of the model), "
+            f"got {s!r:.200}"
         )
     return float(s)
+
+
+def _missing(v: Any) -> bool:
+    """Whether there is nothing, in the ways that tables have to say so."""
+    nan = isinstance(v, float | np.floating) and np.isnan(v)
+    return v is None or nan or np.ma.is_masked(v) or repr(v) == "<NA>"
