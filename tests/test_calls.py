@@ -897,6 +897,7 @@ BAD = [
     ("a percentage on a grid", call(ranges=so.Grid.linspace(0, 1, 5), tolerance="2%"), ValueError, "expected an uncertainty set", "got '2%'"),
     ("an environment of text", call(environment="wind"), ValueError, "expected an environment", "got 'wind'"),
     ("no scenarios", call(environment=[]), ValueError, "expected an environment", "got []"),
+    *((f"an environment {given!r}", call(environment=given), ValueError, "expected a range by name", '{"wind": (0, 12)}', f"got {given!r}") for given in ([(0, 12)], (0, 12), [3.0])),
     ("scenarios with other names", call(environment=[{"a": 1}, {"b": 1}]), ValueError, "expected scenarios with the same names", "got [['a'], ['b']]"),
     ("a word or a number by scenario", call(environment=[{"a": "u", "b": 1}, {"a": 3.0, "b": 2}]), ValueError, "expected a word or a number for 'a' in all scenarios", "got ('u', 3.0)"),
     ("a scenario twice", call(environment=[{"a": "u", "b": 1}, {"a": "u", "b": 1}]), ValueError, "expected distinct scenarios", "got [{"),

@@ -376,6 +376,12 @@ def _environment(environment: Any) -> UncertaintySet:
             raise ValueError(f"expected distinct scenarios, got {rows!r:.200}")
         return Parameters(Space([Candidates.listed(values)], [names]))
     if rows and not any(isinstance(row, str) for row in rows):
+        pair = isinstance(environment, tuple) and len(rows) == 2 and all(map(is_number, rows))
+        if len(rows) == 1 or pair:  # a range, as it is written elsewhere
+            raise ValueError(
+                'expected a range by name, such as {"wind": (0, 12)}, or a list of at least two scenarios, got '
+                f"{environment!r:.200}"
+            )
         return Parameters(environment)
     raise ValueError(
         'expected an environment such as {"wind": (0, 12)} or a list of scenarios [{"wind": 3.0}, {"wind": 9.0}], got '
