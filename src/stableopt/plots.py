@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Okabe & Ito's palette, which people with any colour vision can tell apart.
 BLACK, ORANGE, SKY, GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
-YELLOW, BLUE, RED, PINK = "#F0E442", "#0072B2", "#D55E00", "#CC79A7"
+BLUE, RED, PINK = "#0072B2", "#D55E00", "#CC79A7"
 COLOURS = {
     "StableOpt": BLUE,
     "GP-UCB": RED,

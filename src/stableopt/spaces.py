@@ -82,12 +82,6 @@ class Space(Value):
         """The columns that hold numbers of categories."""
         return tuple(c[j] for v, c in zip(self.parts, self.columns, strict=True) for j in v.categories)
 
-    @cached_property
-    def reachable(self) -> tuple[Array, Array]:
-        """The smallest and the largest coordinates at which f can be evaluated (d,) each."""
-        ends = np.array([v.reachable for v in self.parts for _ in range(v.width)]).T
-        return frozen(ends[0].copy()), frozen(ends[1].copy())
-
     @property
     def labels(self) -> list[str]:
         """A name for every column."""
