@@ -22,7 +22,6 @@ Bounds, priors and what is fixed go by the names of `param_names(gp)`, or by les
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -153,8 +152,8 @@ def _evidence(
     """Log likelihood, its gradient by u if wanted, and m: the best one between two bounds, or else that of the GP."""
     t, m = len(y), min(max(float(y.mean()), mean[0]), mean[1]) if mean else 0.0
     shared = np.ones(t, dtype=bool) if noise is None else np.isnan(noise)  # what has the noise of the GP
-    own = np.where(shared, gp.noise, 0.0 if noise is None else noise) ** 2
-    variance = np.maximum(np.maximum(own, NOISE_FLOOR**2 * gp.kernel.diag(X)), sys.float_info.min)  # as in gp.py
+    prior = gp.kernel.diag(X)
+    variance = gp.noise_variance(prior, noise)
     K, pull = gp.kernel.with_pullback(X, X) if slopes else (gp.kernel(X, X), None)
     K.flat[:: t + 1] += variance
     L, failed = lapack.dpotrf(K.T, lower=1, overwrite_a=1)  # the transpose is in LAPACK's order: no copy
@@ -169,13 +168,18 @@ def _evidence(
         return -math.inf, np.zeros(len(gp.kernel.params) + 2), m
     if pull is None:
         return value, np.empty(0), m
-    return value, _slopes(gp.kernel, pull, X, L, alpha, own * shared, variance > own), m
+    floored = variance == NOISE_FLOOR**2 * prior
+    learned = np.where(shared & ~floored, gp.noise**2, 0.0)
+    return value, _slopes(gp.kernel, pull, X, L, alpha, learned, floored), m
 
 
 def _slopes(
-    kernel: Kernel, pull: Pull, X: Array, L: Array, alpha: Array, noise_variance: Array, floored: NDArray[np.bool_]
+    kernel: Kernel, pull: Pull, X: Array, L: Array, alpha: Array, learned: Array, floored: NDArray[np.bool_]
 ) -> Array:
-    """The gradient of the log likelihood by u, with the noise a fraction of the prior variance where it is floored."""
+    """The gradient of the log likelihood by u, with the noise a fraction of the prior variance where it is floored.
+
+    ``learned`` has the variance of the noise where it is that of the GP and not floored, and else 0.
+    """
     t = len(X)
     inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)  # fills one triangle; the other is 0
     W = -inverse.T  # K is symmetric: twice ½K⁻¹ in one triangle stands for both
@@ -184,7 +188,7 @@ def _slopes(
     by_kernel, by_noise = pull(W, "params"), W.diagonal()
     if floored.any():
         by_kernel = by_kernel + kernel.diag_pullback_params(X, np.where(floored, NOISE_FLOOR**2 * by_noise, 0.0))
-    return np.array([*by_kernel, 2 * np.where(floored, 0.0, noise_variance) @ by_noise, alpha.sum()])
+    return np.array([*by_kernel, 2 * learned @ by_noise, alpha.sum()])
 
 
 @dataclass(frozen=True)
