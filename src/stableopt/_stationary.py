@@ -57,7 +57,7 @@ class StationaryBound:
         """The bound at the rows of Z, (n,)."""
         values = np.empty(len(Z))
         for some in chunks(len(Z), len(self._parts) * self._parts[0].t):
-            mean, std, _ = _mixed([part.moments(Z[some], slopes=False) for part in self._parts])
+            mean, std = _mixed([part.moments(Z[some], slopes=False) for part in self._parts])
             values[some] = mean + c * std
         return values
 
@@ -69,15 +69,15 @@ class StationaryBound:
         values, gradient = np.empty(len(Z)), np.empty(Z.shape)
         for some in chunks(len(Z), len(self._parts) * self._parts[0].t):
             each = [part.moments(Z[some], slopes=True) for part in self._parts]
-            mean, std, away = _mixed(each)
+            mean, std = _mixed(each)
             values[some] = mean + c * std
             slope = np.divide(c, std, out=np.zeros(len(std)), where=std > 0)
             if len(each) == 1:
                 gradient[some] = self._parts[0].pull(each[0], None, -slope)
                 continue
             pulled = [
-                part.pull(own, 1 + slope * off, np.where(own.variance > 0, -slope, 0.0))
-                for part, own, off in zip(self._parts, each, away, strict=True)
+                part.pull(own, 1 + slope * (own.mean - mean), np.where(own.variance > 0, -slope, 0.0))
+                for part, own in zip(self._parts, each, strict=True)
             ]
             gradient[some] = np.mean(pulled, axis=0)
         return values, gradient
@@ -93,14 +93,18 @@ class _Moments(NamedTuple):
     V: Array
 
 
-def _mixed(each: Sequence[_Moments]) -> tuple[Array, Array, Sequence[Array]]:
-    """Mean and std of the mixture, and μ_i − μ of its parts."""
-    if len(each) == 1:
-        return each[0].mean, np.sqrt(each[0].variance), ()
-    means = np.array([own.mean for own in each])
+def total(means: Array, variances: Array) -> tuple[Array, Array]:
+    """Mean and variance of a mixture from those of its parts (S, n)."""
     mean = means.mean(axis=0)
-    away = means - mean
-    return mean, np.sqrt(np.mean([own.variance for own in each], axis=0) + np.square(away).mean(axis=0)), away
+    return mean, variances.mean(axis=0) + np.square(means - mean).mean(axis=0)
+
+
+def _mixed(each: Sequence[_Moments]) -> tuple[Array, Array]:
+    """Mean and std of the mixture."""
+    if len(each) == 1:
+        return each[0].mean, np.sqrt(each[0].variance)
+    mean, variance = total(np.array([own.mean for own in each]), np.array([own.variance for own in each]))
+    return mean, np.sqrt(variance)
 
 
 class _Stationary:

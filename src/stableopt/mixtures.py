@@ -21,16 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt._arrays import Array, ReadOnly, frozen
-from stableopt._stationary import StationaryBound
+from stableopt._stationary import StationaryBound, total
 from stableopt.gp import Bound, Posterior, TrackedPosterior
 
 Part = TypeVar("Part", Posterior, TrackedPosterior)
-
-
-def _total(means: Array, variances: Array) -> tuple[Array, Array]:
-    """Mean and variance of a mixture from those of its parts (S, n)."""
-    mean = means.mean(axis=0)
-    return mean, variances.mean(axis=0) + np.square(means - mean).mean(axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +54,12 @@ class Mixture(ReadOnly):
     def __call__(self, X: ArrayLike) -> tuple[Array, Array]:
         """Mean and variance of f at the rows of X."""
         means, variances = zip(*(posterior(X) for posterior in self.posteriors), strict=True)
-        return _total(np.array(means), np.array(variances))
+        return total(np.array(means), np.array(variances))
 
     def with_pullback(self, Z: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
         """Mean, variance, and a function of weights (a, b) (n,) each: row i is a_i ∇mean + b_i ∇variance at z_i."""
         parts = [posterior.with_pullback(Z) for posterior in self.posteriors]
-        mean, variance = _total(np.array([part[0] for part in parts]), np.array([part[1] for part in parts]))
+        mean, variance = total(np.array([part[0] for part in parts]), np.array([part[1] for part in parts]))
 
         def pull(a: Array, b: Array) -> Array:
             gradient = np.zeros(Z.shape)
@@ -117,7 +111,7 @@ class TrackedMixture(ReadOnly):
     @cached_property
     def _moments(self) -> tuple[Array, Array]:
         means, variances = ([getattr(part, name) for part in self.posteriors] for name in ("mean", "variance"))
-        mean, variance = _total(np.array(means), np.array(variances))
+        mean, variance = total(np.array(means), np.array(variances))
         return frozen(mean), frozen(variance)
 
     @property
