@@ -246,7 +246,6 @@ def test_what_the_optimiser_or_its_copy_hands_out_is_read_only(where, way):
         "ucb": state.ucb,
         "intersected lcb": state.intersected[0],
         "intersected ucb": state.intersected[1],
-        "decisions": state.decisions,
         "mean": state.posterior.mean,
         "variance": state.posterior.variance,
         "points": state.posterior.points,

@@ -345,6 +345,14 @@ def test_failures_change_what_is_asked_and_not_the_bounds():
     assert optimizer.ask().point != query.point
 
 
+@pytest.mark.parametrize("domain", [Space([(0, 1)]), Grid.linspace(0, 1, 11)], ids=["a range", "a grid"])
+def test_a_decision_whose_only_evaluation_failed_is_not_reported(domain):
+    optimizer = Optimizer(domain, Ball(0.1), PRIOR)
+    optimizer.tell([0.5], 1.0)
+    optimizer.tell([0.6], None, decision=[0.7])
+    assert optimizer.report().decision.tolist() == [0.5]
+
+
 def test_only_observations_with_their_own_noise_have_it():
     optimizer = start("a line")
     for i, x in enumerate(np.linspace(0, 1, 12).tolist()):

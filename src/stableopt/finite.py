@@ -8,12 +8,12 @@ Notation: as in `state`; `lcb` and `ucb` have one entry per point, in the order 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from stableopt._arrays import Array, Indices, frozen
+from stableopt._arrays import Array, frozen
 from stableopt.gp import TrackedPosterior
 from stableopt.learning import Belief, Learned, TrackedMixture
 from stableopt.maxmin import Setting
@@ -26,8 +26,6 @@ class FiniteState(State):
 
     setting: Setting
     posterior: TrackedPosterior | TrackedMixture
-    decisions: Indices = field(default_factory=lambda: frozen(np.empty(0, dtype=np.intp)))
-    """The numbers of the decisions that rounds were asked for, increasing, each once."""
     intersected: tuple[Array, Array] | None = None
     """The largest lcb and the smallest ucb of all states so far, if a rule wants them (footnote in Section 5)."""
 
@@ -123,15 +121,11 @@ class FiniteState(State):
     def safest(self, *, tried: bool = True, intersected: bool = False) -> int:
         """The decision with the largest worst-case lcb."""
         lower = self.intersected[0] if intersected and self.intersected is not None else self.lcb
-        return self.setting.solver.best(lower, self._candidates if tried else None)
+        return self.setting.solver.best(lower, np.unique(self.tried()) if tried else None)
 
     def expected(self) -> int:
         """The decision with the largest worst-case posterior mean."""
         return self.setting.solver.best(self.posterior.mean, None)
-
-    @property
-    def _candidates(self) -> Indices:
-        return self.decisions if len(self.decisions) else np.unique([r.decision_index for r in self.rounds])
 
     def with_intersection(self) -> FiniteState:
         """The same state that also tracks the intersection of all its successors' bounds, starting with its own."""
@@ -155,13 +149,8 @@ class FiniteState(State):
         seen = [
             (self.setting.decision(d), self.setting.point(o.point), d) for d, o in zip(serve, observations, strict=True)
         ]
-        new = self.rounds_after(observations, seen)
-        rounds, failures = counted(self, new)
-        decisions = self.decisions
-        for r in new:
-            if r.asked:
-                decisions = _with(decisions, r.decision_index)
-        state = replace(self, rounds=rounds, failures=failures, decisions=decisions)
+        rounds, failures = counted(self, self.rounds_after(observations, seen))
+        state = replace(self, rounds=rounds, failures=failures)
         if self.learned is not None and self.learned.due(len(rounds), self.belief.t):
             return state._learned_again(self.learned)
         for o in observations:
@@ -228,10 +217,3 @@ def _model_blocks(setting: Setting, learned: Learned | None) -> list[Array]:
         return list(setting.blocks)
     lows, spans = zip(*((b.min(axis=0), np.ptp(b, axis=0)) for b in setting.blocks), strict=True)
     return [(b - low) / np.where(span > 0, span, 1.0) for b, low, span in zip(setting.blocks, lows, spans, strict=True)]
-
-
-def _with(numbers: Indices, number: int) -> Indices:
-    """Increasing numbers and one more, unless it is among them."""
-    at = int(np.searchsorted(numbers, number))
-    known = at < len(numbers) and numbers[at] == number
-    return numbers if known else frozen(np.insert(numbers, at, number))
