@@ -32,6 +32,7 @@ from stableopt import (
     Points,
     Query,
     Rectangle,
+    Space,
 )
 from stableopt.rules import BestIntersected, BestSoFar, LargestUcb, OptimisticPessimistic, ReportingRule
 from stableopt.state import Observation
@@ -645,6 +646,25 @@ def test_a_value_that_the_prior_all_but_excludes_is_remarked_upon():
     with pytest.warns(UserWarning, match="y = -3 is"):
         optimizer.tell(0.0, -3.0)
     assert optimizer.rounds[-1].y == -3.0
+
+
+@pytest.mark.parametrize("domain", [Grid.linspace(0, 1, 5), Space([(0, 1)])], ids=["a grid", "a range"])
+def test_every_value_of_the_data_is_compared_with_what_those_before_made_the_model_expect(domain):
+    optimizer = Optimizer(domain, Ball(0.25), GP(SE(0.3), 0.1))
+    with pytest.warns(UserWarning, match=r"y = 200 is 2\d\d standard") as remarks:
+        optimizer.tell([[0.0], [0.5], [1.0]], [0.1, 200.0, 0.1])
+    assert len(remarks) == 1 and len(optimizer.rounds) == 3
+
+
+@pytest.mark.parametrize("domain", [Grid.linspace(0, 1, 5), Space([(0, 1)])], ids=["a grid", "a range"])
+def test_a_value_that_its_own_noise_explains_is_no_surprise(domain):
+    optimizer = Optimizer(domain, Ball(0.25), GP(SE(0.3), 0.01))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.tell([0.0], 30.0, noise=20.0)
+        optimizer.tell([[0.0], [1.0]], [-30.0, 0.5], noise=[20.0, None])
+    with pytest.warns(UserWarning, match="y = 30 is"):
+        optimizer.tell([0.0], 30.0)
 
 
 def test_a_tolerance_below_the_step_of_the_grid_is_remarked_upon():

@@ -201,10 +201,6 @@ class FiniteState(State):
         other = int(free[np.argmax(self._promise[free])])
         return self.decision_of(other), other
 
-    def predicted(self, point: int) -> tuple[float, float]:
-        """Mean and standard deviation of an observation at a point."""
-        return float(self.posterior.mean[point]), self.posterior.predictive_std(point)
-
     @property
     def information_gain(self) -> float:
         """½ log det(I + σ⁻²K) of the observations so far."""

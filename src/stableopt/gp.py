@@ -319,6 +319,8 @@ class TrackedPosterior(ReadOnly):
     """½ log det(I + Σ⁻¹K) of the observations so far, Σ = diag(σ_i²)."""
     observed: tuple[int, ...] = ()
     """Which candidates were observed, in order."""
+    whitened: tuple[float, ...] = ()
+    """Their values, each minus what was expected after those before it, over its predictive standard deviation."""
 
     def update(self, index: int, y: float, noise: float | None = None) -> TrackedPosterior:
         """The posterior with one more observation, at the candidate with this index."""
@@ -330,17 +332,14 @@ class TrackedPosterior(ReadOnly):
         noise_variance = float(self.gp.noise_variance(prior, noise))
         s = math.sqrt(max(float(prior - row @ row), 0.0) + noise_variance)
         factor, v = known.extended(index, row, s)
-        mean = v * ((y - self.mean[index]) / s)
+        z = float(y - self.mean[index]) / s
+        mean = v * z
         mean += self.mean
         variance = v * v
         np.subtract(self.variance, variance, out=variance)
         np.maximum(variance, 0.0, out=variance)
         gain = self.information_gain + math.log(s) - 0.5 * math.log(noise_variance)
-        return self._with(mean, variance, factor, gain, (*self.observed, index))
-
-    def predictive_std(self, index: int, noise: float | None = None) -> float:
-        """Standard deviation of the next observation at the candidate with this index."""
-        return math.sqrt(float(self.variance[index] + self.gp.noise_variance(self.prior_variance[index], noise)))
+        return self._with(mean, variance, factor, gain, (*self.observed, index), (*self.whitened, z))
 
     def _factor_for(self, noise: float | None) -> Factor:
         """The factor, in the form that keeps its digits with so little noise."""
@@ -359,18 +358,25 @@ class TrackedPosterior(ReadOnly):
             return self
         indices = list(observed)
         L, noise_variance = self.gp._factorised(self.points[indices], noise)
-        factor, change, squares = self._factor.started(indices, L, whitened(L, y - self.mean[indices]))
+        white = whitened(L, y - self.mean[indices])
+        factor, change, squares = self._factor.started(indices, L, white)
         change += self.mean
         np.subtract(self.variance, squares, out=squares)
         np.maximum(squares, 0.0, out=squares)
         gain = float(np.log(L.diagonal()).sum() - 0.5 * np.log(noise_variance).sum())
-        return self._with(change, squares, factor, gain, tuple(indices))
+        return self._with(change, squares, factor, gain, tuple(indices), tuple(white.tolist()))
 
     def _with(
-        self, mean: Array, variance: Array, factor: Factor, gain: float, observed: tuple[int, ...]
+        self,
+        mean: Array,
+        variance: Array,
+        factor: Factor,
+        gain: float,
+        observed: tuple[int, ...],
+        white: tuple[float, ...],
     ) -> TrackedPosterior:
         known = self.gp, self.points, self.prior_variance
-        return TrackedPosterior(*known, frozen(mean), frozen(variance), factor, gain, observed)
+        return TrackedPosterior(*known, frozen(mean), frozen(variance), factor, gain, observed, white)
 
     @cached_property
     def std(self) -> Array:

@@ -134,11 +134,6 @@ class TrackedMixture(ReadOnly):
         width = math.sqrt(beta) * self.std
         return frozen(self.mean - width), frozen(self.mean + width)
 
-    def predictive_std(self, index: int, noise: float | None = None) -> float:
-        """Standard deviation of the next observation at the candidate with this index."""
-        noises = [part.predictive_std(index, noise) ** 2 - part.variance[index] for part in self.posteriors]
-        return math.sqrt(float(self.variance[index] + np.mean(noises)))
-
     def update(self, index: int, y: float, noise: float | None = None) -> TrackedMixture:
         """The mixture with one more observation, at the candidate with this index."""
         return TrackedMixture(tuple(posterior.update(index, y, noise) for posterior in self.posteriors))

@@ -208,12 +208,10 @@ class Optimizer:
     def _tell(self, observations: list[Observation]) -> None:
         if not observations:
             return
-        state, last = self._state, observations[-1]
+        state = self._after(self._state, observations)
         if isinstance(self.gp, GP):  # a model that is given can be wrong
-            state, observations = self._after(state, observations[:-1]), [last]
-            if last.y is not None:
-                _warn_of_surprise(state, last.point, last.y)
-        self._state = self._after(state, observations)
+            _warn_of_surprise(state, self._state.t)
+        self._state = state
 
     def _after(self, state: State, observations: list[Observation]) -> State:
         """The state with more observations, with the β of its round; an intersection needs those of all rounds."""
@@ -352,13 +350,14 @@ def _schedule(beta: float | Schedule, name: str) -> Schedule:
     return Constant(float(beta))
 
 
-def _warn_of_surprise(before: State, point: Index, y: float) -> None:
-    """Say so if a value is one that the model all but excluded: then its bounds are wrong too."""
-    mean, spread = before.predicted(point)
-    off = abs(y - mean) / spread
-    if off > SURPRISE:
+def _warn_of_surprise(state: Any, known: int) -> None:
+    """Say so if a round after the known ones had a value that the model all but excluded: then its bounds are wrong."""
+    off = np.abs([state.posterior.whitened[r.t - 1] for r in state.rounds[known:]])
+    if np.any(off > SURPRISE):
+        first = int(np.argmax(off > SURPRISE))
         warnings.warn(
-            f"y = {y:.4g} is {off:.0f} standard deviations from what the model expected there, so its bounds are "
-            "wrong: choose mean, variance, lengthscales and noise of the prior by what f is like (docs/priors.md)",
+            f"y = {state.rounds[known + first].y:.4g} is {off[first]:.0f} standard deviations from what the model "
+            "expected there, so its bounds are wrong: choose mean, variance, lengthscales and noise of the prior by "
+            "what f is like (docs/priors.md)",
             stacklevel=4,
         )

@@ -253,13 +253,6 @@ class SpaceState(State):
             raise ValueError("nothing is known yet: tell at least one value first")
         return self.posterior(self._inputs(Z))
 
-    def predicted(self, point: Row) -> tuple[float, float]:
-        """Mean and standard deviation of an observation at a point."""
-        x, gp = self._inputs(np.array([point])), self.belief.gps[0]
-        prior = gp.prior_mean(x), gp.kernel.diag(x)
-        mean, variance = prior if self.posterior is None else self.posterior(x)
-        return float(mean[0]), float(np.sqrt(variance[0] + gp.noise_variance(gp.kernel.diag(x))[0]))
-
     @property
     def information_gain(self) -> float:
         """½ log det(I + σ⁻²K) of the observations so far."""

@@ -172,10 +172,6 @@ class State(ReadOnly, ABC):
         the one with the largest ucb of all.
         """
 
-    @abstractmethod
-    def predicted(self, point: Index) -> tuple[float, float]:
-        """Mean and standard deviation of an observation at a point."""
-
     @property
     @abstractmethod
     def information_gain(self) -> float:
