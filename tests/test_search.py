@@ -209,6 +209,14 @@ def test_a_decision_can_be_named_with_a_point():
     assert optimizer.rounds[1].decision == {"x": 0.55} and not optimizer.rounds[1].asked
 
 
+@pytest.mark.parametrize("domain", [Space([(0, 1)]), Grid.linspace(0, 1, 5)], ids=["a range", "a grid"])
+def test_arrays_that_are_handed_out_are_read_only(domain):
+    optimizer = go_on(Optimizer(domain, Ball(0.1), PRIOR), 2)
+    query, report, known = optimizer.ask(), optimizer.report(), optimizer.rounds[0]
+    arrays = [query.point, query.decision, known.point, known.decision, report.decision, report.worst_point]
+    assert not any(array.flags.writeable for array in arrays)
+
+
 # -------------------------------------------------------------------------------------------------------- batches
 
 BATCHES = {

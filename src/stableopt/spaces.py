@@ -115,7 +115,7 @@ class Space(Value):
         values = [v.decode(row[c.start : c.stop]) for v, c in zip(self.parts, self.columns, strict=True)]
         if self.names is None:
             flat = [x for value in values for x in (value if isinstance(value, tuple) else (value,))]
-            return flat if self.categories else np.array(flat, dtype=float)
+            return flat if self.categories else frozen(np.array(flat, dtype=float))
         named: dict[str, Any] = {}
         for name, value in zip(self.names, values, strict=True):
             named.update({name: value} if isinstance(name, str) else dict(zip(name, value, strict=True)))
