@@ -217,6 +217,25 @@ def test_arrays_that_are_handed_out_are_read_only(domain):
     assert not any(array.flags.writeable for array in arrays)
 
 
+@pytest.mark.parametrize("what", ["point", "decision"])
+@pytest.mark.parametrize("space", [Space({"x": (0, 1), "kind": ["a", "b"]}), Space([(0, 1), ["a", "b"]])], ids=["named", "unnamed"])  # fmt: skip
+def test_a_query_that_was_changed_is_refused(space, what):
+    optimizer = Optimizer(space, Rectangle(0.1, columns=[0]))
+    query = optimizer.ask()
+    getattr(query, what)["x" if space.names else 0] *= 0.5
+    for call in (lambda: optimizer.tell(query, 1.0), lambda: optimizer.ask(pending=[query])):
+        refused(call, ValueError, "expected a query as `ask` of this run returned it", "tell(point, y, decision=...)")
+    assert optimizer.rounds == ()
+
+
+def test_a_stored_run_has_what_was_told_whatever_became_of_its_dictionaries():
+    optimizer = go_on(start("mixed", initial=2), 3, failing={1})
+    text = optimizer.to_json()
+    for r in (*optimizer.rounds, *optimizer.failures):
+        r.point["x"], r.decision["x"] = 0.123, 0.456
+    assert optimizer.to_json() == text
+
+
 # -------------------------------------------------------------------------------------------------------- batches
 
 BATCHES = {

@@ -40,11 +40,12 @@ def in_order(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [r for *_, r in sorted(numbered, key=lambda n: n[:2])]
 
 
-def written(r: Round) -> dict[str, Any]:
-    """A round as JSON."""
-    decision = _plain(r.decision) if r.asked else None
+def written(setting: Setting | SpaceRegion, r: Round) -> dict[str, Any]:
+    """A round as JSON, by its indices: its dictionaries are the user's, who may have changed them."""
+    decision = _plain(setting.decision(r.decision_index)) if r.asked else None
     y, lower = None if math.isnan(r.y) else r.y, None if math.isinf(r.lower) else r.lower
-    return {"decision": decision, "point": _plain(r.point), "y": y, "noise": r.noise, "lower": lower}
+    point = _plain(setting.point(r.point_index))
+    return {"decision": decision, "point": point, "y": y, "noise": r.noise, "lower": lower}
 
 
 def read(setting: Setting | SpaceRegion, r: Mapping[str, Any]) -> Observation:

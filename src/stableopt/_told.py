@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,12 +45,17 @@ def told(
 
 
 def checked(setting: Setting | SpaceRegion, query: Query) -> Query:
-    """The query with indices that belong to this setting, wherever it comes from."""
+    """The query, if it belongs to this setting and nobody changed its point or its decision."""
     if not isinstance(query, Query):
         raise TypeError(f"expected a query that `ask` returned, got {query!r:.200}")
     decision = decision_index(setting, query.decision, query.decision_index)
-    point = point_index(setting, query.point, query.point_index)
-    return replace(query, decision_index=decision, point_index=point)
+    if (decision, point_index(setting, query.point, query.point_index)) != (query.decision_index, query.point_index):
+        raise ValueError(
+            f"expected a query as `ask` of this run returned it, got one that was changed since, or another run's: "
+            f"{query!r:.200}; a function that changes its argument needs a copy, and for another point there is "
+            "tell(point, y, decision=...)"
+        )
+    return query
 
 
 def decision_index(setting: Setting | SpaceRegion, decision: Any, guess: Index = -1) -> Index:

@@ -299,8 +299,8 @@ class Optimizer:
             "initial": self.initial,
             "seed": self.seed,
             "learned": state.belief.to_dict() if isinstance(self.gp, Learned) else None,
-            "rounds": [written(r) for r in state.rounds],
-            "failures": [written(r) | {"t": r.t} for r in state.failures],
+            "rounds": [written(self._setting, r) for r in state.rounds],
+            "failures": [written(self._setting, r) | {"t": r.t} for r in state.failures],
         }
         return json.dumps(run)
 
