@@ -36,6 +36,7 @@ from stableopt import (
     search,
 )
 from stableopt.calls import DEFAULT
+from stableopt.gp import Posterior, TrackedPosterior
 from stableopt.rules import BestIntersected, BestOfAll, OptimisticPessimistic
 
 NAN, INF = math.nan, math.inf
@@ -451,6 +452,16 @@ def test_a_grid_with_a_learned_model_replays_after_rounds_without_learning():
     assert optimizer.state.belief.t < len(optimizer.rounds) and same(
         optimizer, Optimizer.from_json(optimizer.to_json())
     )
+
+
+@pytest.mark.parametrize("domain", [LINE, Grid.linspace(0, 1, 21)], ids=["a range", "a grid"])
+def test_a_stored_run_is_replayed_under_the_model_that_was_learned_and_no_other(domain, monkeypatch):
+    run = go_on(Optimizer(domain, Ball(0.1), initial=2), 4, failing={1})
+    text, used = run.to_json(), []
+    for kind in (Posterior, TrackedPosterior):
+        monkeypatch.setattr(kind, "update", lambda self, *told, update=kind.update: used.append(self.gp) or update(self, *told))  # fmt: skip
+    again = Optimizer.from_json(text)
+    assert again.state.belief == run.state.belief and used == []
 
 
 def test_copies_are_equal_and_apart():

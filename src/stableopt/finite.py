@@ -17,7 +17,7 @@ from stableopt._arrays import Array, frozen
 from stableopt.gp import TrackedPosterior
 from stableopt.learning import Belief, Learned, TrackedMixture
 from stableopt.maxmin import Setting
-from stableopt.state import Choice, Observation, State, counted, observed_data
+from stableopt.state import Choice, State, observed_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,48 +138,34 @@ class FiniteState(State):
         highest, lowest = np.maximum(self.intersected[0], self.lcb), np.minimum(self.intersected[1], self.ucb)
         return replace(self, intersected=(frozen(highest), frozen(lowest)))
 
-    def after(self, observations: Sequence[Observation]) -> FiniteState:
-        """The state with more observations.
+    def updated(self, known: int) -> FiniteState:
+        """The state whose posterior knows all rounds, of which it knew only the first ``known`` ones."""
+        posterior = self.posterior
+        for r in self.rounds[known:]:
+            posterior = posterior.update(r.point_index, r.y, r.noise)
+        return replace(self, posterior=posterior)
 
-        A model that is learned changes its bounds as a whole, so their intersection starts anew with it.
-        """
-        if not observations:
-            return self
-        serve = [self.decision_of(o.point) if o.decision is None else o.decision for o in observations]
-        seen = [
-            (self.setting.decision(d), self.setting.point(o.point), d) for d, o in zip(serve, observations, strict=True)
-        ]
-        rounds, failures = counted(self, self.rounds_after(observations, seen))
-        state = replace(self, rounds=rounds, failures=failures)
-        if self.learned is not None and self.learned.due(len(rounds), self.belief.t):
-            return state._learned_again(self.learned)
-        for o in observations:
-            if o.y is not None:
-                state = state._updated(o.point, o.y, o.noise)
-        return state
-
-    def _updated(self, point: int, y: float, noise: float | None) -> FiniteState:
-        return replace(self, posterior=self.posterior.update(point, y, noise))
-
-    def _learned_again(self, learned: Learned) -> FiniteState:
+    def learn(self, learned: Learned) -> Belief:
+        """The model that is learned from all rounds."""
         blocks = _model_blocks(self.setting, learned)
         observed, y, noise = observed_data(self.rounds)
         shape = [len(block) for block in blocks]
         numbers = np.unravel_index(observed, shape)
         X = np.hstack([block[i] for block, i in zip(blocks, numbers, strict=True)])
-        return self.with_belief(learned.learn(X, y, noise, self.belief, (), self.seed))
+        return learned.learn(X, y, noise, self.belief, (), self.seed)
 
     def with_belief(self, belief: Belief) -> FiniteState:
-        """The same observations under another model; those that it was not learned from update it."""
+        """The same observations under another model; those that it was not learned from update it.
+
+        It changes the bounds as a whole, so their intersection starts anew.
+        """
         observed, y, noise = observed_data(self.rounds[: belief.t])
         posterior = belief.track(_model_blocks(self.setting, self.learned), observed, y, noise)
         state = replace(self, belief=belief, posterior=posterior)
         if self.intersected is not None:
             unbounded = np.full(len(self.intersected[0]), np.inf)
             state = replace(state, intersected=(frozen(-unbounded), frozen(unbounded)))
-        for r in self.rounds[belief.t :]:
-            state = state._updated(r.point_index, r.y, r.noise)
-        return state
+        return state.updated(belief.t)
 
     def imagining(self, points: Sequence[int], failed: Sequence[int] = ()) -> FiniteState:
         """A throw-away state in which these points were measured too and gave what the model expects there."""

@@ -325,8 +325,7 @@ class Optimizer:
             for observation in known:
                 state = self._after(state, [observation])
         elif known:
-            learned = state.learned
-            state = replace(replace(state, learned=None).after(known), learned=learned).with_belief(belief)
+            state = state.recording(known).with_belief(belief)
             state = state.with_betas(*self._betas(state)).intersecting()
         self._state = state
 

@@ -15,11 +15,11 @@ import numpy as np
 from stableopt._arrays import Array, frozen
 from stableopt._stationary import LARGEST
 from stableopt.gp import Bound, Posterior
-from stableopt.learning import Belief, Mixture
+from stableopt.learning import Belief, Learned, Mixture
 from stableopt.maxmin.continuous import ContinuousMaxMin, Found, usual_budget
 from stableopt.maxmin.region import SpaceRegion
 from stableopt.spaces import low_discrepancy
-from stableopt.state import Choice, Observation, State, counted, observed_data
+from stableopt.state import Choice, State, observed_data
 from stableopt.uncertainty import Estimate, Parameters, Rectangle
 
 Row = tuple[float, ...]
@@ -173,26 +173,19 @@ class SpaceState(State):
         """The decision with the largest worst-case posterior mean."""
         return self._decision(self._solver.maximin(self._bound(0.0, +1), self._starts, self._low).decision)
 
-    def after(self, observations: Sequence[Observation]) -> SpaceState:
-        """The state with more observations."""
-        serve = [self.decision_of(o.point) if o.decision is None else o.decision for o in observations]
-        region = self.setting
-        seen = [(region.decision(d), region.point(o.point), d) for d, o in zip(serve, observations, strict=True)]
-        rounds, failures = counted(self, self.rounds_after(observations, seen))
-        state = replace(self, rounds=rounds, failures=failures)
-        if len(rounds) == self.t:
-            return state
-        if self.learned is not None and self.learned.due(len(rounds), self.belief.t):
-            _, y, noise = observed_data(rounds)
-            categories = region.points_space.categories
-            state = replace(state, belief=self.learned.learn(state.X, y, noise, self.belief, categories, self.seed))
-            return state._conditioned()
-        if self.posterior is None or state._factored > self.t:
-            return state._conditioned()
-        return replace(state, posterior=state._updated(self.posterior))
+    def updated(self, known: int) -> SpaceState:
+        """The state whose posterior knows all rounds, of which it knew only the first ``known`` ones."""
+        if self.posterior is None or self._factored > known:
+            return self._conditioned()
+        return replace(self, posterior=self._updated(self.posterior))
+
+    def learn(self, learned: Learned) -> Belief:
+        """The model that is learned from all rounds."""
+        _, y, noise = observed_data(self.rounds)
+        return learned.learn(self.X, y, noise, self.belief, self.setting.points_space.categories, self.seed)
 
     def with_belief(self, belief: Belief) -> SpaceState:
-        """The same observations under another model."""
+        """The same observations under another model; those that it was not learned from update it."""
         return replace(self, belief=belief)._conditioned()
 
     def _conditioned(self) -> SpaceState:

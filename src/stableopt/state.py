@@ -149,13 +149,38 @@ class State(ReadOnly, ABC):
     def expected(self) -> Index:
         """The decision with the largest worst-case posterior mean, of all."""
 
-    @abstractmethod
     def after(self, observations: Sequence[Observation]) -> Self:
         """The state with more observations; a model that is learned is learned again once, if that is due."""
+        state = self.recording(observations)
+        if state.t == self.t:
+            return state
+        if self.learned is not None and self.learned.due(state.t, self.belief.t):
+            return state.with_belief(state.learn(self.learned))
+        return state.updated(self.t)
+
+    def recording(self, observations: Sequence[Observation]) -> Self:
+        """The state with more rounds and failures, of which the posterior knows nothing yet."""
+        rounds, failures = list(self.rounds), list(self.failures)
+        for o in observations:
+            asked = o.decision is not None
+            index = o.decision if asked else self.decision_of(o.point)
+            lower = -np.inf if not asked else self.pessimistic(index).value if o.lower is None else o.lower
+            seen = self.setting.decision(index), self.setting.point(o.point)
+            y, known = (np.nan, failures) if o.y is None else (o.y, rounds)
+            known.append(Round(len(rounds) + 1, *seen, y, lower, asked, index, o.point, o.noise))
+        return replace(self, rounds=tuple(rounds), failures=tuple(failures))
+
+    @abstractmethod
+    def updated(self, known: int) -> Self:
+        """The state whose posterior knows all rounds, of which it knew only the first ``known`` ones."""
+
+    @abstractmethod
+    def learn(self, learned: Learned) -> Belief:
+        """The model that is learned from all rounds."""
 
     @abstractmethod
     def with_belief(self, belief: Belief) -> Self:
-        """The same observations under another model."""
+        """The same observations under another model; those that it was not learned from update it."""
 
     @abstractmethod
     def imagining(self, points: Sequence[Index], failed: Sequence[Index] = ()) -> Self:
@@ -194,29 +219,6 @@ class State(ReadOnly, ABC):
         """The decisions that rounds were asked for, or else those that the data stand for."""
         asked = [r.decision_index for r in self.rounds if r.asked]
         return asked or [r.decision_index for r in self.rounds]
-
-    def rounds_after(
-        self, observations: Sequence[Observation], served: Sequence[tuple[Any, Any, Index]]
-    ) -> list[Round]:
-        """The rounds of observations, of which ``served`` has decision and point as a user sees them, and its index."""
-        known = []
-        for o, (decision, point, index) in zip(observations, served, strict=True):
-            asked = o.decision is not None
-            lower = -np.inf if not asked else self.pessimistic(index).value if o.lower is None else o.lower
-            y = np.nan if o.y is None else o.y
-            known.append(Round(0, decision, point, y, lower, asked, index, o.point, o.noise))
-        return known
-
-
-def counted(before: State, new: Sequence[Round]) -> tuple[tuple[Round, ...], tuple[Round, ...]]:
-    """All rounds and all failures, numbered."""
-    rounds, failures = list(before.rounds), list(before.failures)
-    for r in new:
-        if np.isnan(r.y):
-            failures.append(replace(r, t=len(rounds) + 1))
-        else:
-            rounds.append(replace(r, t=len(rounds) + 1))
-    return tuple(rounds), tuple(failures)
 
 
 def observed_data(rounds: Sequence[Round]) -> tuple[list[Index], Array, Array | None]:
