@@ -454,6 +454,20 @@ def test_a_grid_with_a_learned_model_replays_after_rounds_without_learning():
     )
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_bounds_that_were_intersected_between_two_models_are_so_in_the_replay(at_once):
+    rule = Algorithm("mine", OptimisticPessimistic(), BestIntersected())
+    learned = Learned(method="bayes", samples=2, burn_in=2, every=10)
+    run = go_on(Optimizer(Grid.linspace(0, 1, 40), Ball(0.1), learned, algorithm=rule), 11)
+    if at_once:
+        run.tell([[0.0], [0.0], [1.0]], [wave([0.0]), None, wave([1.0])])
+    else:
+        go_on(run, 5, failing={1})
+    assert 0 < run.state.belief.t < len(run.rounds) - 1
+    again = Optimizer.from_json(run.to_json())
+    assert np.array_equal(run.state.intersected, again.state.intersected) and same(run, again)
+
+
 @pytest.mark.parametrize("domain", [LINE, Grid.linspace(0, 1, 21)], ids=["a range", "a grid"])
 def test_a_stored_run_is_replayed_under_the_model_that_was_learned_and_no_other(domain, monkeypatch):
     run = go_on(Optimizer(domain, Ball(0.1), initial=2), 4, failing={1})

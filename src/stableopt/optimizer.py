@@ -10,6 +10,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, overload
 
 import numpy as np
@@ -214,12 +215,17 @@ class Optimizer:
         self._state = state
 
     def _after(self, state: State, observations: list[Observation]) -> State:
-        """The state with more observations, with the β of its round; an intersection needs those of all rounds."""
-        each = self.algorithm.reporting.intersects and isinstance(self.gp, GP)
+        """The state with more observations; an intersection needs all rounds from where its model was learned."""
+        t = state.t + sum(o.y is not None for o in observations)
+        learning = state.learned is not None and state.learned.due(t, state.belief.t)
+        each = self.algorithm.reporting.intersects and not learning
         for part in [[o] for o in observations] if each else [observations]:
-            state = state.after(part)
-            state = state.with_betas(*self._betas(state)).intersecting()
+            state = self._in_its_round(state.after(part))
         return state
+
+    def _in_its_round(self, state: State) -> State:
+        """The state with the β of its round, and its bounds among those that are intersected."""
+        return state.with_betas(*self._betas(state)).intersecting()
 
     def report(self) -> Report:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
@@ -321,12 +327,12 @@ class Optimizer:
         """Go through rounds that were written, with the model that had been learned from them."""
         state = self._state
         known = [read(self._setting, r) for r in rounds]
-        if belief is None:
-            for observation in known:
-                state = self._after(state, [observation])
-        elif known:
-            state = state.recording(known).with_belief(belief)
-            state = state.with_betas(*self._betas(state)).intersecting()
+        if belief is not None:
+            first = sum(t <= belief.t for t in accumulate(o.y is not None for o in known))
+            state = self._in_its_round(state.recording(known[:first]).with_belief(belief))
+            known = known[first:]
+        for observation in known:
+            state = self._in_its_round(state.after([observation], learning=False))
         self._state = state
 
     def _betas(self, state: State) -> tuple[float, float]:

@@ -149,12 +149,15 @@ class State(ReadOnly, ABC):
     def expected(self) -> Index:
         """The decision with the largest worst-case posterior mean, of all."""
 
-    def after(self, observations: Sequence[Observation]) -> Self:
-        """The state with more observations; a model that is learned is learned again once, if that is due."""
+    def after(self, observations: Sequence[Observation], *, learning: bool = True) -> Self:
+        """The state with more observations; a model that is learned is learned again once, if that is due.
+
+        ``learning=False``: not even then.
+        """
         state = self.recording(observations)
         if state.t == self.t:
             return state
-        if self.learned is not None and self.learned.due(state.t, self.belief.t):
+        if learning and self.learned is not None and self.learned.due(state.t, self.belief.t):
             return state.with_belief(state.learn(self.learned))
         return state.updated(self.t)
 
