@@ -893,6 +893,15 @@ def test_new_sets_and_spaces_of_parameters_are_values_that_json_keeps():
     assert from_dict(own.to_dict(), functions) == own
 
 
+def test_functions_that_json_could_not_tell_apart_are_refused():
+    pair = Within(lambda x, z: True, lambda x, z: x)
+    refused(pair.to_dict, TypeError, "expected functions with names of their own", "<lambda>", "use def")
+    nameless = Within(functools.partial(max, 0))
+    refused(nameless.to_dict, TypeError, "expected functions with names of their own", "use def")
+    alone = Within(lambda x, z: True)
+    assert from_dict(alone.to_dict(), {alone.contains.__qualname__: alone.contains}) == alone
+
+
 def test_an_estimate_with_names_is_a_value_that_json_keeps():
     estimate = Estimate(Space({"t": (0, 1), "kind": ["a", "b"]}), {"t": 0.1, "kind": "b"}, Ball(0.1, columns=["t"]))
     assert from_dict(json.loads(json.dumps(estimate.to_dict()))) == estimate

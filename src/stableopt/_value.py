@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class Value(ReadOnly):
 
     def to_dict(self) -> dict[str, Any]:
         """The value as JSON-ready data: its class under "kind", then its fields."""
-        content: dict[str, Any] = _plain(self, _by_name)
+        content: dict[str, Any] = _plain(self, partial(_by_name, {}))
         return content
 
     def __eq__(self, other: object) -> bool:
@@ -70,10 +71,13 @@ def _itself(function: Any) -> Any:
     return function
 
 
-def _by_name(function: Any) -> dict[str, str]:
+def _by_name(known: dict[str, Any], function: Any) -> dict[str, str]:
+    """A function as its name, which no other one of those that are known may have: all lambdas share theirs."""
     name = getattr(function, "__qualname__", None)
-    if name is None:
-        raise TypeError(f"expected a function with a name, so that a run can be stored, got {function!r}: use def")
+    if name is None or known.setdefault(name, function) != function:
+        raise TypeError(
+            f"expected functions with names of their own, so that a run can be stored, got {function!r}: use def"
+        )
     return {"function": name}
 
 
