@@ -270,6 +270,13 @@ def test_a_warm_start_follows_the_data():
     np.testing.assert_allclose(belief.gps[0].kernel.params, fresh.gps[0].kernel.params, atol=0.1)
 
 
+@pytest.mark.parametrize("options", METHODS.values(), ids=METHODS)
+def test_values_that_were_all_equal_do_not_spare_the_first_search(options):
+    how, y = Learned(**options), np.append(np.zeros(6), [1.0, -0.5, 2.0])
+    flat = how.learn(X[:6], y[:6], None, how.first(2))
+    assert flat.t == 6 and how.learn(X[:9], y, None, flat) == how.learn(X[:9], y, None, how.first(2))
+
+
 def test_learning_is_deterministic_for_a_seed():
     for options in ({}, METHODS["bayes"]):
         assert learned(options, seed=3) == learned(options, seed=3)

@@ -176,10 +176,11 @@ class Learned(Value):
             "noise": own,
             "seed": (seed, t),
         }
-        start = self._warm(model, before, centre, unit)
+        first = before.t == 0 or not _standard(values[: before.t], self.noise)[2]  # equal values taught nothing
+        start = model if first else self._warm(model, before, centre, unit)
         data = points, (values - centre) / unit
-        if self.method != "bayes" or before.t == 0:
-            afresh = before.t == 0 or math.floor(_power(t)) > math.floor(_power(before.t))
+        if self.method != "bayes" or first:
+            afresh = first or math.floor(_power(t)) > math.floor(_power(before.t))
             starts, iterations = (_STARTS, 200) if afresh and t <= _MANY else (1, _WARM_ITERATIONS)
             start = fit(start, *data, starts=starts, iterations=iterations, **search).gp
         drawn = [start]
@@ -215,7 +216,7 @@ class Learned(Value):
         if isinstance(kernel, Scaled):
             own = min(max(kernel.variance / unit / unit, 1e-6), 1e6)
             kernel = own * kernel.kernel if isinstance(model.kernel, Scaled) else kernel.kernel
-        if before.t == 0 or param_names(replace(model, kernel=kernel)) != param_names(model):
+        if param_names(replace(model, kernel=kernel)) != param_names(model):
             return model
         names = param_names(model)[:-2]
         held = np.array([is_named(name, self.fixed) for name in names], dtype=bool)
