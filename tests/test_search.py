@@ -152,6 +152,13 @@ def test_the_first_points_are_spread_out_and_then_the_model_takes_over():
     )
 
 
+def test_the_first_points_are_two_more_than_variables_and_parameters_in_a_space_and_on_a_list():
+    theta = Parameters(Grid.linspace([0] * 3, [1] * 3, 2).points)
+    listed = Optimizer(Grid.linspace([0] * 3, [1] * 3, 2), theta)
+    ranged = Optimizer(Space([(0, 1)] * 3), Parameters(Space([(0, 1)] * 3)))
+    assert listed.initial == ranged.initial == 8
+
+
 def test_the_first_points_keep_off_the_edges_of_ranges_and_go_everywhere_else():
     for where, inner in {"a square": [0, 1], "mixed": [0, 1], "an environment": [0]}.items():
         state = start(where).state

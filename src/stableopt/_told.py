@@ -29,7 +29,7 @@ def told(
             return [Observation(query.decision_index, query.point_index, measured(y), _noise(noise), query.lower)]
         return [Observation(decision_index(setting, decision), query.point_index, measured(y), _noise(noise))]
     named = None if decision is None else decision_index(setting, decision)
-    rows = _rows(point, y, _columns(setting))
+    rows = _rows(point, y, columns(setting))
     if rows is None:
         return [Observation(named, point_index(setting, point), measured(y), _noise(noise))]
     if decision is not None:
@@ -112,6 +112,6 @@ def _noise(noise: Any) -> float | None:
     return float(noise)
 
 
-def _columns(setting: Setting | SpaceRegion) -> int:
+def columns(setting: Setting | SpaceRegion) -> int:
     """How many coordinates a point has."""
     return setting.points_space.dim if isinstance(setting, SpaceRegion) else sum(b.shape[1] for b in setting.blocks)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from stableopt._arrays import is_number
 from stableopt._runs import FORMAT, VALUES, in_order, parsed, read, written
-from stableopt._told import checked, told
+from stableopt._told import checked, columns, told
 from stableopt._value import from_dict
 from stableopt.answers import Query, Report
 from stableopt.domains import Domain
@@ -50,7 +50,7 @@ class Optimizer:
     explore: the β with which a decision is promising, if it shall not be the one that certifies; a smaller one often
         finds good decisions sooner. Where the decision is measured, its worst case, is up to the one that certifies.
     initial: how many points are spread out before the model is asked, default 0 for a prior that is given (1 in a
-        space) and else 2 more than there are variables, at least 4.
+        space) and else 2 more than there are variables and parameters, at least 4.
     seed: for all that is random; round t draws from ``default_rng([seed, t])``.
     """
 
@@ -93,8 +93,7 @@ class Optimizer:
             belief = Belief((self.gp,)) if isinstance(self.gp, GP) else self.gp.first(space.dim, space.categories)
             return SpaceState(*betas, (), (), region, belief, learned, self.seed)
         setting = Setting(domain, uncertainty)
-        dim = sum(block.shape[1] for block in setting.blocks)
-        belief = Belief((self.gp,)) if isinstance(self.gp, GP) else self.gp.first(dim)
+        belief = Belief((self.gp,)) if isinstance(self.gp, GP) else self.gp.first(columns(setting))
         state = FiniteState.start(setting, belief, learned, betas, self.seed)
         return state.with_intersection() if self.algorithm.reporting.intersects else state
 
@@ -103,10 +102,9 @@ class Optimizer:
         if initial is None:
             if isinstance(self.gp, GP):
                 return int(space)
-            dim = (
-                len(self._state.setting.points_space.parts) if isinstance(self._state, SpaceState) else self.domain.dim
-            )
-            return max(4, dim + 2)
+            setting = self._setting
+            known = len(setting.points_space.parts) if isinstance(setting, SpaceRegion) else columns(setting)
+            return max(4, known + 2)
         if isinstance(initial, bool) or not isinstance(initial, int | np.integer) or initial < 0:
             raise ValueError(f"expected initial as a number of points 0, 1, 2, ..., got {initial!r}")
         least = 0 if isinstance(self.gp, GP) and not space else 1
