@@ -330,6 +330,28 @@ def test_ctrl_c_returns_what_is_known():
     assert climb(callback=impatient).stopped == "interrupted"
 
 
+@pytest.mark.parametrize(("call", "sign"), [(so.maximize, 1), (so.minimize, -1)])
+@pytest.mark.parametrize("ranges", [LINE, [(0.0, 1.0)]], ids=["named", "unnamed"])
+def test_another_call_goes_on_with_the_evaluations_of_a_result(call, sign, ranges):
+    def f(point):
+        calls.append(point)
+        return sign * -((point["x"] if isinstance(point, dict) else point[0]) ** 2) if len(calls) != 3 else NAN
+
+    calls = []
+    first = call(f, ranges, 0.1, evaluations=6)
+    more = call(f, ranges, 0.1, evaluations=2, data=first.evaluations)
+    assert len(calls) == 8 and len(more.evaluations) == 8
+    assert [e.value for e in more.evaluations[:5]] == [e.value for e in first.evaluations[:5]]
+    assert more.evaluations[-1].value is None and first.evaluations[-1].value is None, "what failed comes last"
+
+
+def test_categories_alone_need_no_tolerance():
+    result = so.maximize(
+        lambda point: {"a": 1.0, "b": 3.0, "c": 2.0}[point["c"]], {"c": ["a", "b", "c"]}, 0, evaluations=6
+    )
+    assert result.decision == {"c": "b"}
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_ctrl_c_while_the_model_is_learned_does_not_lose_the_value_that_was_just_measured(monkeypatch, late):
     tell, calls = so.Optimizer.tell, itertools.count(1)
@@ -605,7 +627,7 @@ TOLERANCES = {
     "percent of one": ({"a": " 2.5 %"}, so.Relative([0.025], columns=[0])),
     "both": ({"a": "2%", "b": 5}, so.Rectangle([5.0], columns=[1]) * so.Relative([0.02], columns=[0])),
     "a set": (so.Ball(0.3, 1), so.Ball(0.3, 1)),
-    "nothing": (0, so.Rectangle([0.0, 0.0], columns=[0, 1])),
+    "nothing": (0, so.Rectangle(0.0)),
 }
 
 
@@ -874,9 +896,11 @@ BAD = [
     ("unknown algorithm", call(algorithm="StableOp"), ValueError, "expected an Algorithm", "got 'StableOp'"),
     ("a kernel as model", call(model=so.SE(0.1)), TypeError, "expected a prior", "got SE"),
     ("noise and model", call(noise=0.1, model=so.GP(so.SE(0.3), 0.1)), ValueError, "expected noise or a model", "got both"),
+    ("a grid with a tolerance and named scenarios", lambda: so.maximize(hill, so.Grid.linspace(0, 1, 9), 0.1, environment=[{"w": 2.0}, {"w": 6.0}]), ValueError, "rows of numbers as scenarios", "[[2.0], [6.0]]", "got [{'w': 2.0}"),
+    ("a grid with a tolerance and a named range", lambda: so.maximize(hill, so.Grid.linspace(0, 1, 9), 0.1, environment={"w": (0, 1)}), ValueError, "rows of numbers as scenarios", "ranges in place of the grid"),
     ("no uncertainty", call(tolerance=None), ValueError, "expected a tolerance", "environment", "got neither", "tolerance=0"),
     ("no tolerances", call(tolerance={}), ValueError, "expected a tolerance", "environment"),
-    ("only categories", call(ranges={"k": ["a", "b"]}, tolerance=0), ValueError, "expected a tolerance", "environment", "categories"),
+    ("only categories", call(ranges={"k": ["a", "b"]}, tolerance=None), ValueError, "expected a tolerance", "environment", "categories"),
     ("reversed range", call(ranges={"x": (1, 0)}), ValueError, "expected low < high", "got Float(1, 0)", "swap", "'x'"),
     ("empty range", call(ranges={"x": (1, 1)}), ValueError, "expected low < high", "got Float(1, 1)"),
     ("infinite range", call(ranges={"x": (0, INF)}), ValueError, "expected two finite numbers", "got Float(0, inf)", "'x'"),
@@ -925,7 +949,7 @@ BAD = [
     ("no data at all", call(data=([], [])), ValueError, "expected data with at least one value", "got 0 without"),
     ("data as a number", call(data=3), ValueError, "expected data as (X, y)", "got 3"),
     ("data as numbers", call(data=[1, 2, 3]), ValueError, "expected data as (X, y)", "got list"),
-    ("data out of range", call(data=([{"x": 5.0}], [1.0])), ValueError, "expected x between 0.0 and 1.0", "got 5.0"),
+    ("data out of range", call(data=([{"x": 0.5}, {"x": 5.0}], [1.0, 1.0])), ValueError, "expected x between 0.0 and 1.0", "got 5.0", "row 1 of the data"),
     ("a missing input", call(data=([{"x": None}], [1.0])), ValueError, "expected a finite number for x", "got None"),
 ]  # fmt: skip
 

@@ -631,7 +631,9 @@ def test_scenarios_begin_with_nobody_and_are_allowed_and_not_too_many(data, coun
             assert np.all(np.linalg.norm(S[:, part], axis=1) <= 1 + 1e-12)
             S[:, part] = 0.0
     allowed = region.project(X, S)
-    assert np.allclose(region.points(X, allowed), region.points(X, S), atol=1e-12)  # whole numbers are at their steps
+    assert np.allclose(region.project(X, allowed), allowed, atol=1e-12)
+    whole = any(isinstance(v, Integer) for v in space.parts)  # they are put at the steps they stand for
+    assert whole or np.allclose(allowed, S, atol=1e-12)
     assert np.allclose(region.points(X, S)[0], region.base(X)[0], atol=1e-13)
     choices = [j for j, m in zip(range(region.width), flat_movers(region), strict=True) if isinstance(m, ChoiceMover)]
     sizes = [len(flat_movers(region)[j].rows) for j in choices]
@@ -933,6 +935,9 @@ REFUSED = [
     ("a matrix of another size", lambda: SpaceRegion(PLANE, Ellipsoid([[1.0]])), ValueError, "matrix with 2 rows", "got 1"),
     ("an ellipsoid of integers", lambda: SpaceRegion(XY, Ellipsoid(np.eye(2).tolist(), columns=["speed", "n"])), ValueError, "expected floats", "got the integers ['n']", "Rectangle"),
     ("own set of integers", lambda: SpaceRegion(XY, Within(max, max, columns=["n"])), ValueError, "expected floats", "['n']"),
+    ("own set that contains nothing", lambda: SpaceRegion(PLANE, Within(lambda x, z: False, lambda x, z: x)), ValueError, "expected contains(x, z) to accept what project(x, z) returns", "one of the two is wrong"),
+    ("own set with rows of answers", lambda: SpaceRegion(PLANE, Within(lambda x, z: z > x, lambda x, z: x)), ValueError, "expected contains(x, z) to return True or False"),
+    ("own set of rows with one answer", lambda: SpaceRegion(PLANE, Within(lambda x, z: True, lambda x, z: x, vectorized=True)), ValueError, "expected contains(x, z) to return 16 truth values"),
     ("own set without a projection", lambda: SpaceRegion(PLANE, Within(lambda x, z: True)), ValueError, "expected a projection", "Within(contains, project)"),
     ("a distance on a space", lambda: SpaceRegion(PLANE, Distance(math.dist, 0.1)), TypeError, "expected Ball", "got Distance", "Within"),
     ("Hamming on a space", lambda: SpaceRegion(XY, Hamming(1)), TypeError, "expected Ball", "got Hamming", "Points"),

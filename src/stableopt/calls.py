@@ -26,7 +26,7 @@ from stableopt.rules import Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.schedules import Alternating, Schedule
 from stableopt.spaces import Space
 from stableopt.tables import experiments
-from stableopt.uncertainty import Parameters, Rectangle, Relative, UncertaintySet
+from stableopt.uncertainty import Parameters, Rectangle, Relative, UncertaintySet, continuous
 from stableopt.variables import Candidates, Range
 
 DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
@@ -78,7 +78,8 @@ def maximize(
     environment: what can be set in the experiment but not afterwards: ranges by name, or a list of scenarios.
     data: earlier experiments: points and values ``(X, y)``, the columns of an array X in the order of the ranges and
         then of the environment; or a table (a dictionary of columns, a DataFrame, a list of dictionaries) with the
-        values in the column ``value``; None or NaN where an experiment failed. Standard deviations of single values
+        values in the column ``value``; or the ``evaluations`` of a result, to go on with another call. None or NaN
+        where an experiment failed. Standard deviations of single values
         are a third array ``(X, y, noise)``, or the column "noise"; None or NaN where only the model knows. With
         ``evaluations=0`` the answer comes from the data alone.
     noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
@@ -252,7 +253,9 @@ def _measure(f: Callable[[Any], float], point: Any) -> tuple[float | None, str]:
     except (TypeError, ValueError):
         wrong = True
     if wrong:
-        raise TypeError(f"expected the function to return one number, got {y!r:.200} at {where}")
+        raise TypeError(
+            f"expected the function to return one number (NaN where that failed), got {y!r:.200} at {where}"
+        )
     if not math.isfinite(number):
         return None, f"the value {number} (at {where})"
     return number, ""
@@ -296,11 +299,15 @@ def _uncertainty(domain: Space | Domain, tolerance: Any, environment: Any) -> Un
     parts = [*_tolerances(domain, tolerance)]
     if environment is not None:
         parts.append(_environment(environment))
+        if len(parts) > 1 and not isinstance(domain, Space) and continuous(parts[-1]):
+            raise ValueError(
+                "expected rows of numbers as scenarios, such as [[2.0], [6.0]], beside a tolerance on a finite domain, "
+                f"got {environment!r:.200}: or give ranges in place of the grid"
+            )
     if not parts:
-        numbers = not isinstance(domain, Space) or domain.numeric
         raise ValueError(
-            'expected a tolerance such as {"x": 0.1} or an environment, got neither: what can go wrong? '
-            + ("(tolerance=0 if nothing)" if numbers else "(categories and candidates cannot be a little off)")
+            'expected a tolerance such as {"x": 0.1} or an environment, got neither: what can go wrong? (tolerance=0 '
+            "if nothing; categories and candidates cannot be a little off)"
         )
     combined = parts[0]
     for part in parts[1:]:
@@ -312,9 +319,9 @@ def _tolerances(domain: Space | Domain, tolerance: Any) -> list[UncertaintySet]:
     """The perturbations that a tolerance means: a rectangle, and what is relative to the value."""
     if tolerance is None or isinstance(tolerance, UncertaintySet):
         return [] if tolerance is None else [tolerance]
+    if is_number(tolerance) and (tolerance == 0 or not isinstance(domain, Space)):
+        return [Rectangle(tolerance)]
     if not isinstance(domain, Space):
-        if is_number(tolerance):
-            return [Rectangle(tolerance)]
         raise ValueError(f"expected an uncertainty set such as Ball(0.1) for a finite domain, got {tolerance!r}")
     if isinstance(tolerance, Mapping):
         columns = {domain.column(name): given for name, given in tolerance.items()}

@@ -118,7 +118,10 @@ class Learned(Value):
         if not (self.kernel is None or isinstance(self.kernel, Kernel) or self.kernel in KERNELS):
             raise ValueError(f"expected a kernel or one of {list(KERNELS)}, got {self.kernel!r}")
         if self.noise is not None and not (is_number(self.noise) and self.noise > 0):
-            raise ValueError(f"expected noise as a standard deviation above 0, or None to learn it, got {self.noise!r}")
+            raise ValueError(
+                f"expected noise as a standard deviation above 0, or None to learn it, got {self.noise!r}: for an "
+                "exact f, a millionth of its usual size will do"
+            )
         if self.mean is not None and not is_number(self.mean):
             raise ValueError(f"expected a finite mean, or None to learn it, got {self.mean!r}")
         for name, least in (("samples", 1), ("every", 1), ("burn_in", 0), ("thin", 1)):

@@ -287,7 +287,13 @@ class Optimizer:
         """Existing data in whatever form single points have: like `tell`, but all at once, with a noise for each."""
         data = list(zip(points, y, strict=True))
         noises = [None] * len(data) if noise is None else noise
-        self._tell([o for (p, v), s in zip(data, noises, strict=True) for o in told(self._setting, p, v, None, s)])
+        observations = []
+        for i, ((p, v), s) in enumerate(zip(data, noises, strict=True)):
+            try:
+                observations += told(self._setting, p, v, None, s)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"{error} (in row {i} of the data, from 0)") from None
+        self._tell(observations)
 
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""

@@ -28,7 +28,7 @@ _KNOWN = 100  # observed points that a search tries as worst cases
 _STARTS = 32  # past decisions that a search starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
 _OTHERS = 64  # points of a decision to choose from where its worst one is being measured already
-_SAME = 1e-6  # so close in every coordinate, two points are the same to workers
+_SAME = 1e-3  # so close in every coordinate, two points are the same to workers
 _MARGIN = 0.1  # of a range, at both ends: initial points keep off, as an edge tells little about the rest
 
 

@@ -32,6 +32,8 @@ def experiments(data: Any, value: str, columns: Mapping[str, int] | None) -> Exp
     columns: the names of a point's values, if they have any, and how many columns of X each takes; other columns of
         a table are ignored.
     """
+    if isinstance(data, list) and data and all(hasattr(e, "point") and hasattr(e, "value") for e in data):
+        data = [e.point for e in data], [e.value for e in data]  # the evaluations of a result
     arrays = isinstance(data, tuple) and len(data) in (2, 3)
     points, given, noise = _arrays(columns, *data) if arrays else _table(data, value, columns)
     values = [_known(v) for v in given]

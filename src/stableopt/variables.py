@@ -75,7 +75,10 @@ class Range(Variable):
     def _check(self) -> None:
         kind, name = type(self).__name__, f"{type(self).__name__}({self.low!r}, {self.high!r})"
         if not (is_number(self.low) and is_number(self.high)):
-            raise ValueError(f"expected two finite numbers as the ends of a range, got {name}")
+            raise ValueError(
+                f"expected two finite numbers as the ends of a range, got {name}: use the smallest and the "
+                "largest that you would try"
+            )
         if not isinstance(self.log, bool | np.bool_):
             raise ValueError(f"expected log=True or log=False, got log={self.log!r} for {name}")
         object.__setattr__(self, "log", bool(self.log))
@@ -178,8 +181,9 @@ class Float(Range):
     def decode(self, coordinates: Array) -> float:
         low, high = self.evaluate or (self.low, self.high)
         u = float(coordinates[0])
-        if u in (0.0, 1.0):  # the ends exactly, whatever the logarithms do
-            return self.low if u == 0.0 else self.high
+        for end, value in ((0.0, self.low), (1.0, self.high)):  # exactly, whatever the logarithms do
+            if abs(u - end) < 1e-9:
+                return value
         return min(max(float(self.value(coordinates)[0]), low), high)
 
 
@@ -367,6 +371,6 @@ def variable(given: Any, name: str) -> Variable:
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from None
     raise ValueError(
-        f"expected {name} as two numbers (low, high), Float(...), Integer(...), a list of strings, or Points(rows) "
-        f"of candidates, got {given!r:.200}"
+        f"expected {name} as two numbers (low, high), Float(...), Integer(...), a list of strings (of other values: "
+        f"stableopt.variables.Category), or Points(rows) of candidates, got {given!r:.200}"
     )

@@ -29,6 +29,7 @@ from stableopt.variables import Integer, Range, Variable
 _SWEEPS = 200  # of alternating projections
 _NEAR = 4.0  # from further away, the projections would take very many sweeps
 _FURTHER = 8  # steps in that direction instead
+_TRIALS = 16  # points with which a set of the user's is tried
 _INSIDE = 1 - 1e-10  # of the way to the end of a range, in coordinates
 
 
@@ -335,6 +336,13 @@ class OwnMover(_Continuous):
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], within: Within) -> None:
         super().__init__(columns, ranges)
         self._within = within
+        C = np.random.default_rng(0).random((_TRIALS, self.width))
+        x, z = self._values(np.full(C.shape, 0.5)), self._values(C)
+        if not within.members(x, nearest := within.projected(x, z)).any():
+            raise ValueError(
+                f"expected contains(x, z) to accept what project(x, z) returns, got False for all of {_TRIALS} points "
+                f"around x = {x[0].tolist()}, such as {nearest[0].tolist()}: one of the two is wrong"
+            )
 
     def move(self, C: Array, S: Array) -> Array:
         x, low, high = self._values(C), *self._ends

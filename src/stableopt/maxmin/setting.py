@@ -57,7 +57,9 @@ class Setting(ReadOnly):
 
     def __post_init__(self) -> None:
         if not isinstance(self.domain, Domain):
-            raise TypeError(f"expected a domain such as Grid(...) or Points(...), got {self.domain!r}")
+            raise TypeError(
+                f"expected a domain such as Space({{...}}), Grid(...) or Points(...), got {self.domain!r:.200}"
+            )
         if not isinstance(self.uncertainty, UncertaintySet):
             raise TypeError(f"expected an uncertainty set such as Ball(0.1), got {self.uncertainty!r}")
         _ = self.solver  # a set that does not fit the domain is refused here

@@ -204,9 +204,13 @@ class Within(Perturbation):
 
     def members(self, X: Array, Z: Array) -> Mask:
         """Row by row, whether z is in the set of x (n,)."""
-        if self.vectorized:
-            return np.asarray(self.contains(X, Z), dtype=bool).reshape(len(X))
-        return np.array([bool(self.contains(x, z)) for x, z in zip(X, Z, strict=True)], dtype=bool)
+        try:
+            if self.vectorized:
+                return np.asarray(self.contains(X, Z), dtype=bool).reshape(len(X))
+            return np.array([bool(self.contains(x, z)) for x, z in zip(X, Z, strict=True)], dtype=bool)
+        except ValueError as error:
+            what = f"{len(X)} truth values for as many rows" if self.vectorized else "True or False"
+            raise ValueError(f"expected contains(x, z) to return {what}, got what NumPy says of it: {error}") from error
 
     def projected(self, X: Array, Z: Array) -> Array:
         """Row by row, the nearest z in the set of x (n, k)."""
