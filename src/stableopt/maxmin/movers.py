@@ -40,6 +40,8 @@ class Mover(ABC):
     """The columns of a point that it changes."""
     width: int
     """q, the number of coordinates of its scenarios."""
+    discrete: bool = False
+    """Whether a scenario has something discrete: then it has `others`."""
     exact: bool = True
     """Whether `settle` finds the nearest scenarios of a convex set, from however far."""
 
@@ -69,7 +71,7 @@ class Mover(ABC):
 
     def others(self, c: Array, s: Array) -> Array:
         """Scenarios that differ from this one, of a point with the coordinates c (k,), in something discrete (m, q)."""
-        return np.empty((0, self.width))
+        raise NotImplementedError
 
 
 class _Continuous(Mover):
@@ -126,8 +128,9 @@ class NormMover(_Continuous):
         self.order, self._reach = order, np.asarray(reach, dtype=float)
         self._fraction = np.zeros(self.width) if fraction is None else np.asarray(fraction, dtype=float)
         self._whole = np.array([isinstance(r, Integer) for r in ranges])
+        self.discrete = bool(self._whole.any())
         curved = self._log & ((self._reach > 0) | (self._fraction > 0)) & (not scaled)
-        self._plain = not (curved.any() or self._fraction.any() or self._whole.any())
+        self._plain = not (curved.any() or self._fraction.any() or self.discrete)
         self._unit = self._reach if scaled else self._reach / self._span
 
     def move(self, C: Array, S: Array) -> Array:
@@ -166,31 +169,39 @@ class NormMover(_Continuous):
         return by_x, by_s
 
     def project(self, C: Array, S: Array) -> Array:
-        anywhere = np.full(S.shape, np.inf)
-        return self._within(C, S, -anywhere, anywhere)
+        return self._with_steps(C, S) if self.discrete else self._nearest(S)
 
     def settle(self, C: Array, S: Array) -> Array:
         """In the ball and in what the ends of the domain leave of it, just before a coordinate would be clipped."""
-        return self._within(C, S, *self._leeway(C))
+        return self._with_steps(C, S, self._leeway(C)) if self.discrete else self._nearest(S, self._leeway(C))
 
-    def _within(self, C: Array, S: Array, low: Array, high: Array) -> Array:
+    def _nearest(self, S: Array, ends: tuple[Array, Array] | None = None) -> Array:
+        """The nearest points of the unit ball, between ends if there are any, the lower <= 0 and the upper >= 0."""
+        if self.order == math.inf:
+            return (
+                np.clip(S, -1.0, 1.0) if ends is None else np.clip(S, np.maximum(ends[0], -1), np.minimum(ends[1], 1))
+            )
+        if self.order == 2:
+            return into_ball(S) if ends is None else into_ball_within(S, *ends)
+        return into_l1_within(S) if ends is None else into_l1_within(S, *ends)
+
+    def _with_steps(self, C: Array, S: Array, ends: tuple[Array, Array] | None = None) -> Array:
         """Whole numbers make the steps that S allows them; the others have what these leave of the ball."""
-        if not self._whole.any():
-            return self._into_ball(S, low, high)
         out, others = np.empty(S.shape), ~self._whole
         out[:, self._whole] = T = self._steps(C, S[:, self._whole])
         room = np.ones((len(S), 1))
         if self.order != math.inf:
             used = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) ** self.order
             room = np.maximum(1 - used, 1e-24) ** (1 / self.order)
-        out[:, others] = room * self._into_ball(*(part[:, others] / room for part in (S, low, high)))
+        left = None if ends is None else (ends[0][:, others] / room, ends[1][:, others] / room)
+        out[:, others] = room * self._nearest(S[:, others] / room, left)
         return out
 
     def _steps(self, C: Array, S: Array) -> Array:
         """The scenarios of whole numbers at the steps they stand for, in the ball and in the domain."""
         x, whole = self._values(C), self._whole
         reach, ends = self._reaches(x)[:, whole], [np.rint(end - x)[:, whole] for end in self._ends]
-        reach, far = np.where(reach > 0, reach, 1.0), np.full(S.shape, np.inf)
+        reach = np.where(reach > 0, reach, 1.0)
 
         def steps(S: Array, nearly: float) -> Array:
             made = np.fix(S * reach + np.sign(S) * nearly)
@@ -198,13 +209,7 @@ class NormMover(_Continuous):
 
         T = steps(np.clip(S, -1.0, 1.0), 1e-3)
         inside = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) <= 1 + 1e-9
-        return np.where(inside, T, steps(self._into_ball(S, -far, far), 1e-9))
-
-    def _into_ball(self, S: Array, low: Array, high: Array) -> Array:
-        """The nearest points of the unit ball between low <= 0 and high >= 0."""
-        if self.order == math.inf:
-            return np.clip(S, np.maximum(low, -1.0), np.minimum(high, 1.0))
-        return (into_ball_within if self.order == 2 else into_l1_within)(S, low, high)
+        return np.where(inside, T, steps(self._nearest(S), 1e-9))
 
     def _leeway(self, C: Array) -> tuple[Array, Array]:
         """The scenarios that lead to the ends of the domain; beyond an end a coordinate would have no slope."""
@@ -248,7 +253,7 @@ class NormMover(_Continuous):
             for value in sorted(v for v in values if -1 <= v <= 1 and v != s[j]):
                 rows.append(np.where(np.arange(len(s)) == j, value, s))
         if not rows:
-            return super().others(c, s)
+            return np.empty((0, self.width))
         found = self.project(np.tile(c, (len(rows), 1)), np.array(rows))
         return np.asarray(found[(found != s).any(axis=1)])
 
@@ -383,6 +388,7 @@ class ChoiceMover(Mover):
     columns: list[int]
     rows: Array
     width: int = 1
+    discrete: bool = True
 
     def move(self, C: Array, S: Array) -> Array:
         return np.asarray(self.rows[self._numbers(S)])

@@ -249,14 +249,17 @@ class SpaceRegion(ReadOnly):
 
     def other_scenarios(self, x: Array, s: Array) -> Array:
         """Scenarios of a decision that differ from this one in something discrete (m, q)."""
-        found, z = [np.empty((0, self.width))], self.base(x[None])[0]
-        for mover, part in zip(self.movers, self._slices, strict=True):
-            others = mover.others(z[mover.columns], s[part])
-            if len(others):
-                rows = np.tile(s, (len(others), 1))
-                rows[:, part] = others
-                found.append(rows)
+        found = [np.empty((0, self.width))]
+        for mover, part in self._jumping:
+            others = mover.others(self.base(x[None])[0, mover.columns], s[part])
+            rows = np.tile(s, (len(others), 1))
+            rows[:, part] = others
+            found.append(rows)
         return np.vstack(found)
+
+    @cached_property
+    def _jumping(self) -> list[tuple[Mover, slice]]:
+        return [(m, part) for m, part in zip(self.movers, self._slices, strict=True) if m.discrete]
 
     @cached_property
     def _discrete(self) -> Mask:
