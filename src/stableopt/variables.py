@@ -181,9 +181,8 @@ class Float(Range):
     def decode(self, coordinates: Array) -> float:
         low, high = self.evaluate or (self.low, self.high)
         u = float(coordinates[0])
-        for end, value in ((0.0, self.low), (1.0, self.high)):  # exactly, whatever the logarithms do
-            if abs(u - end) < 1e-9:
-                return value
+        if 0.0 <= u < 1e-9 or 1.0 - 1e-9 < u <= 1.0:  # the ends exactly, whatever logarithms and searches do
+            return self.low if u < 0.5 else self.high
         return min(max(float(self.value(coordinates)[0]), low), high)
 
 
