@@ -582,6 +582,17 @@ def test_whole_numbers_far_from_zero_reach_the_ends_of_their_range():
         assert solver.worst(np.array([0.1]), Line(np.array([1.0]))).point == pytest.approx([0.0])
 
 
+@pytest.mark.parametrize("count", [2, 6, 8])
+def test_decisions_around_a_relaxed_one_are_whole_and_next_to_it(count):
+    region = SpaceRegion(Space([Integer(0, 9)] * count + [(0, 1)]), Rectangle(1.0))
+    x = np.random.default_rng(0).random(count + 1)
+    X = region.rounded(x)
+    assert len(X) == (2**count if count <= 6 else count + 1) and len(np.unique(X, axis=0)) == len(X)
+    assert np.all(np.abs(X - x)[:, :count] < 1 / 9) and np.all(X[:, count] == x[count])
+    assert np.allclose(9 * X[:, :count], np.rint(9 * X[:, :count]))
+    assert np.any(np.all(np.abs(X - x)[:, :count] <= 0.5 / 9 + 1e-12, axis=1)), "the nearest"
+
+
 class Line:
     """A linear function of coordinates."""
 

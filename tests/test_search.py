@@ -731,6 +731,14 @@ def test_with_choices_or_a_parameter_the_search_agrees_with_all_of_them_on_a_gri
     assert optimizer.state.optimistic.value >= exact - 0.01 * spread
 
 
+def test_gp_ucb_asks_for_points_that_a_decision_stands_for():
+    wider = Space([Float(0, 1, evaluate=(-0.5, 1.5))])
+    optimizer = Optimizer(wider, Ball(0.1), GP(9.0 * SE(0.05), 0.05), algorithm="GP-UCB")
+    optimizer.tell([[1.4], [0.2], [0.5]], [6.0, 0.0, 0.0])
+    query = optimizer.ask()
+    assert query.point == query.decision == 1.0
+
+
 def test_the_optimum_bound_is_above_every_past_decision(thorough):
     xs, ys = [0.1, 0.4, 0.6, 0.9], [-1.6, -0.01, -0.09, -0.36]
     answer = assess(([[x] for x in xs], ys), [(0, 1)], 0.1)

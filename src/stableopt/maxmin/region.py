@@ -240,9 +240,8 @@ class SpaceRegion(ReadOnly):
         if k <= _CORNERS:
             ways = cartesian([np.array([[0], [1]])] * k)
         else:
-            ways = np.argmin(np.abs(ends - x[whole, None]), axis=1) ^ np.vstack(
-                [np.zeros(k, int), np.eye(k, dtype=int)]
-            )
+            nearest = np.argmin(np.abs(ends - x[whole, None]), axis=1)
+            ways = nearest ^ np.vstack([np.zeros(k, dtype=int), np.eye(k, dtype=int)])
         X = np.tile(x, (len(ways), 1))
         X[:, whole] = ends[np.arange(k), ways]
         return X
