@@ -17,13 +17,13 @@ import numpy as np
 from scipy import ndimage
 
 from stableopt import GP, SE, Ball, Matern
-from stableopt._arrays import Array
-from stableopt.gp import Posterior
-from stableopt.kernels import Kernel
+from stableopt.base.arrays import Array
 from stableopt.maxmin.continuous import ContinuousMaxMin, Found, Smooth, usual_budget
 from stableopt.maxmin.descent import spread_out
 from stableopt.maxmin.region import SpaceRegion
-from stableopt.spaces import Space
+from stableopt.model.algebra import Kernel
+from stableopt.model.gp import Posterior
+from stableopt.sets.spaces import Space
 
 CASES = {1: 40, 2: 40, 3: 40, 6: 40, 10: 40}
 QUICK = {1: 4, 2: 4, 6: 1}

@@ -38,7 +38,7 @@ from stableopt import (
     Report,
     Space,
 )
-from stableopt.fit import log_likelihood
+from stableopt.model.fit import log_likelihood
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

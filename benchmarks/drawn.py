@@ -70,10 +70,12 @@ def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
     from scipy.spatial.distance import cdist
 
     from benchmarks.rivals.problems import PROBLEMS
-    from stableopt import Ball, Grid, Learned, Optimizer, calls, search
-    from stableopt.rules import BestExpected
-    from stableopt.schedules import Alternating
-    from stableopt.spaces import low_discrepancy
+    from stableopt import Ball, Grid, Learned, Optimizer
+    from stableopt.campaign import calls
+    from stableopt.loop import space as search
+    from stableopt.loop.rules import BestExpected
+    from stableopt.loop.schedules import Alternating
+    from stableopt.sets.spaces import low_discrepancy
 
     lower, upper, eps, sigma = np.zeros(2), np.ones(2), 0.1, 0.03
     if kind == "polynomial":

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.ndimage import minimum_filter
 
 from stableopt import GP, SE, Categorical, Integer, Optimizer, Parameters, Points, Rectangle, Space
-from stableopt._arrays import cartesian
+from stableopt.base.arrays import cartesian
 
 Array = npt.NDArray[np.float64]
 LOSS, WITHIN = 0.01, 0.95

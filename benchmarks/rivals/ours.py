@@ -10,11 +10,12 @@ import numpy as np
 
 from benchmarks.rivals.methods import Suggestion
 from benchmarks.rivals.problems import INITIAL, Array, Problem
-from stableopt import Ball, Optimizer, Rectangle, Space, calls
-from stableopt.fit import LogNormal
-from stableopt.learning import Learned
-from stableopt.rules import Algorithm, BestExpected, BestOfAll, BestSoFar
-from stableopt.schedules import Alternating
+from stableopt import Ball, Optimizer, Rectangle, Space
+from stableopt.campaign import calls
+from stableopt.loop.rules import Algorithm, BestExpected, BestOfAll, BestSoFar
+from stableopt.loop.schedules import Alternating
+from stableopt.model.learning import Learned
+from stableopt.model.priors import LogNormal
 
 REPORTING = {"expected": BestExpected(), "all": BestOfAll(), "tried": BestSoFar()}
 

@@ -4,29 +4,20 @@ The paper's words are used throughout (Bogunovic, Scarlett, Jegelka, Cevher: Adv
 Gaussian Processes, NeurIPS 2018): a decision is reported, an adversary turns it into a point, f is seen at points only.
 """
 
-from stableopt.answers import Query, Report
-from stableopt.calls import assess, maximize, minimize
-from stableopt.domains import Grid, Points
-from stableopt.gp import GP
-from stableopt.kernels import SE, Categorical, Linear, Matern
-from stableopt.learning import Learned
-from stableopt.optimizer import Optimizer
-from stableopt.rules import ALGORITHMS, Algorithm
-from stableopt.spaces import Space
-from stableopt.state import Round
-from stableopt.uncertainty import (
-    Ball,
-    Distance,
-    Ellipsoid,
-    Estimate,
-    Groups,
-    Hamming,
-    Parameters,
-    Rectangle,
-    Relative,
-    Within,
-)
-from stableopt.variables import Float, Integer
+from stableopt.campaign.calls import ObjectiveError, assess, maximize, minimize
+from stableopt.loop.answers import Query, Report
+from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.rules import ALGORITHMS, Algorithm
+from stableopt.loop.state import Round
+from stableopt.model.gp import GP
+from stableopt.model.kernels import SE, Categorical, Linear, Matern
+from stableopt.model.learning import Learned
+from stableopt.sets.domains import Grid, Points
+from stableopt.sets.groups import Groups
+from stableopt.sets.perturbations import Ball, Distance, Ellipsoid, Hamming, Rectangle, Relative, Within
+from stableopt.sets.spaces import Space
+from stableopt.sets.uncertainty import Estimate, Parameters
+from stableopt.sets.variables import Category, Float, Integer
 
 __version__ = "0.1.0"
 
@@ -37,6 +28,7 @@ __all__ = [
     "Algorithm",
     "Ball",
     "Categorical",
+    "Category",
     "Distance",
     "Ellipsoid",
     "Estimate",
@@ -48,6 +40,7 @@ __all__ = [
     "Learned",
     "Linear",
     "Matern",
+    "ObjectiveError",
     "Optimizer",
     "Parameters",
     "Points",

@@ -19,7 +19,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from stableopt._arrays import Array
+from stableopt.base.arrays import Array
 from stableopt.maxmin.descent import FAR, Descent, Oracle, ascent, climb, highest, lowest, paired, size, spread_out
 from stableopt.maxmin.front import Front, Pool
 

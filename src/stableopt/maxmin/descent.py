@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stableopt._arrays import Array, Indices
+from stableopt.base.arrays import Array, Indices
 
 if TYPE_CHECKING:
     from stableopt.maxmin.continuous import Region, Smooth

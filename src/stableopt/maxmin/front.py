@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stableopt._arrays import Array, Indices
+from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.descent import FAR, Descent, Oracle, ascent, lowest, paired, size
 
 

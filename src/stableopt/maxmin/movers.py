@@ -20,11 +20,11 @@ from functools import cached_property
 
 import numpy as np
 
-from stableopt._arrays import Array, Indices, cartesian
+from stableopt.base.arrays import Array, Indices, cartesian
 from stableopt.maxmin.projections import into_ball, into_ball_within, into_l1_within
-from stableopt.spaces import distinct
-from stableopt.uncertainty import Within
-from stableopt.variables import Integer, Range, Variable
+from stableopt.sets.perturbations import Within
+from stableopt.sets.spaces import distinct
+from stableopt.sets.variables import Integer, Range, Variable
 
 _SWEEPS = 200  # of alternating projections
 _NEAR = 4.0  # from further away, the projections would take very many sweeps

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stableopt._arrays import Array
+from stableopt.base.arrays import Array
 
 
 def into_ball(S: Array) -> Array:

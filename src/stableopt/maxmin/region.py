@@ -22,23 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt._arrays import Array, ReadOnly, cartesian
-from stableopt.domains import Domain, Points
+from stableopt.base.arrays import Array, ReadOnly, cartesian
 from stableopt.maxmin.movers import ChoiceMover, EllipsoidMover, Mover, NormMover, OwnMover, choice_or_range
-from stableopt.spaces import Point, Space, space_of
-from stableopt.uncertainty import (
-    Ellipsoid,
-    Estimate,
-    Mask,
-    NormBall,
-    Parameters,
-    Perturbation,
-    Rectangle,
-    Relative,
-    UncertaintySet,
-    Within,
-)
-from stableopt.variables import Float, Integer, Range
+from stableopt.sets.domains import Domain, Points
+from stableopt.sets.perturbations import Ellipsoid, NormBall, Rectangle, Relative, Within
+from stableopt.sets.spaces import Point, Space, space_of
+from stableopt.sets.uncertainty import Estimate, Mask, Parameters, Perturbation, UncertaintySet
+from stableopt.sets.variables import Float, Integer, Range
 
 _CORNERS = 6  # whole numbers of which all ways to round are tried
 

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stableopt._arrays import Array, Indices, ReadOnly, frozen, row_of, vector
-from stableopt.domains import Domain, Grid
+from stableopt.base.arrays import Array, Indices, ReadOnly, frozen, row_of, vector
 from stableopt.maxmin.finite import (
     AxisMinima,
     FiniteMaxMin,
@@ -30,17 +29,10 @@ from stableopt.maxmin.finite import (
     chunk_rows,
     padded_shape,
 )
-from stableopt.uncertainty import (
-    Estimate,
-    Groups,
-    Hamming,
-    Mask,
-    NormBall,
-    Parameters,
-    Perturbation,
-    UncertaintySet,
-    boundary,
-)
+from stableopt.sets.domains import Domain, Grid
+from stableopt.sets.groups import Groups
+from stableopt.sets.perturbations import Hamming, NormBall, boundary
+from stableopt.sets.uncertainty import Estimate, Mask, Parameters, Perturbation, UncertaintySet
 
 LIST_LIMIT = 2**26  # entries of neighbour lists that are kept (4 bytes each); beyond, pairs are tested every time
 

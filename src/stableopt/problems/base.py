@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt import GP
-from stableopt._arrays import Array, cartesian, frozen, vector
-from stableopt.domains import Domain
-from stableopt.maxmin import Decision, Setting
-from stableopt.uncertainty import UncertaintySet
+from stableopt.base.arrays import Array, cartesian, frozen, vector
+from stableopt.maxmin.setting import Decision, Setting
+from stableopt.model.gp import GP
+from stableopt.sets.domains import Domain
+from stableopt.sets.uncertainty import UncertaintySet
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,10 +10,13 @@ from functools import cache
 
 import numpy as np
 
-from stableopt import GP, SE, Ball, Categorical, Grid, Groups, Hamming, Points
-from stableopt._arrays import Array, frozen
-from stableopt.gp import LinearMean
+from stableopt.base.arrays import Array, frozen
+from stableopt.model.gp import GP, LinearMean
+from stableopt.model.kernels import SE, Categorical
 from stableopt.problems.base import Problem
+from stableopt.sets.domains import Grid, Points
+from stableopt.sets.groups import Groups
+from stableopt.sets.perturbations import Ball, Hamming
 
 # fmt: off
 _GENRES = [

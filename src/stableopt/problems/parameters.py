@@ -11,9 +11,13 @@ from functools import cache
 
 import numpy as np
 
-from stableopt import GP, SE, Ball, Estimate, Grid, Parameters
-from stableopt._arrays import Array, cartesian, frozen
+from stableopt.base.arrays import Array, cartesian, frozen
+from stableopt.model.gp import GP
+from stableopt.model.kernels import SE
 from stableopt.problems.base import Problem
+from stableopt.sets.domains import Grid
+from stableopt.sets.perturbations import Ball
+from stableopt.sets.uncertainty import Estimate, Parameters
 
 
 @cache

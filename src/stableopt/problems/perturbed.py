@@ -11,9 +11,12 @@ from functools import cache
 
 import numpy as np
 
-from stableopt import GP, SE, Ball, Grid, Points, Rectangle
-from stableopt._arrays import Array, frozen
+from stableopt.base.arrays import Array, frozen
+from stableopt.model.gp import GP
+from stableopt.model.kernels import SE
 from stableopt.problems.base import Problem
+from stableopt.sets.domains import Grid, Points
+from stableopt.sets.perturbations import Ball, Rectangle
 
 
 @cache

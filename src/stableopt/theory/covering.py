@@ -34,16 +34,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stableopt._arrays import Array, Indices, ReadOnly, cartesian, is_number
-from stableopt.gp import Posterior
+from stableopt.base.arrays import Array, Indices, ReadOnly, cartesian, is_number
 from stableopt.maxmin.movers import ChoiceMover, NormMover
 from stableopt.maxmin.region import SpaceRegion
+from stableopt.model.gp import Posterior
+from stableopt.sets.uncertainty import Mask
+from stableopt.sets.variables import Integer
 from stableopt.theory.interpolation import interpolation_error
-from stableopt.uncertainty import Mask
-from stableopt.variables import Integer
 
 if TYPE_CHECKING:
-    from stableopt.optimizer import Optimizer
+    from stableopt.loop.optimizer import Optimizer
 
 BUDGET = 300_000  # evaluations of the posterior
 SHARE = 0.05  # of the numerical bound on the regret: how much wider each side of the certificate may be by default

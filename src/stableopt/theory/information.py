@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 
-from stableopt._arrays import Array, Indices, ReadOnly, cartesian, frozen, is_number, matrix
-from stableopt.gp import GP
-from stableopt.kernels import SE, Kernel, Matern, Scaled
+from stableopt.base.arrays import Array, Indices, ReadOnly, cartesian, frozen, is_number, matrix
+from stableopt.model.algebra import Kernel, Scaled
+from stableopt.model.gp import GP
+from stableopt.model.kernels import SE, Matern
 
 _ENTRIES = 1 << 22  # of a matrix that is computed at once
 

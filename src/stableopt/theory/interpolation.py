@@ -22,8 +22,9 @@ import math
 
 import numpy as np
 
-from stableopt._arrays import Array
-from stableopt.kernels import SE, Kernel, Matern, OnColumns, Product, Scaled, Stationary, Sum
+from stableopt.base.arrays import Array
+from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled, Sum
+from stableopt.model.kernels import SE, Matern, Stationary
 
 
 def interpolation_error(kernel: Kernel, widths: Array) -> Array:

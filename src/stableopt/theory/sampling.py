@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from stableopt._arrays import Array, ReadOnly, cartesian, frozen, is_number, matrix
-from stableopt.gp import GP
-from stableopt.kernels import Kernel, OnColumns, Product, Scaled, Stationary, Sum
+from stableopt.base.arrays import Array, ReadOnly, cartesian, frozen, is_number, matrix
+from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled, Sum
+from stableopt.model.gp import GP
+from stableopt.model.kernels import Stationary
 
 _DENSE = 8_000  # points at most, where the whole covariance is factorised
 _TORUS = 1 << 25  # cells at most of the torus, where the covariance is embedded in a circulant

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt._arrays import Array, Indices, ReadOnly, frozen, is_number, matrix
-from stableopt.gp import GP
-from stableopt.schedules import Calibrated, Schedule
+from stableopt.base.arrays import Array, Indices, ReadOnly, frozen, is_number, matrix
+from stableopt.loop.schedules import Calibrated, Schedule
+from stableopt.model.gp import GP
 from stableopt.theory.sampling import sample_rkhs
 
 Rule = Callable[[Array, Array, np.random.Generator], Indices]
@@ -107,7 +107,7 @@ def simulate(
 def _simulate(
     K: Array, noise: float, f: Array, prior: Array, rounds: int, rule: Rule, rng: np.random.Generator
 ) -> tuple[Indices, Array, Array, Array]:
-    """The Cholesky recursion of `stableopt.gp` for all runs side by side; f is the function minus the prior mean."""
+    """The Cholesky recursion of `model.gp` for all runs side by side; f is the function minus the prior mean."""
     count, n = f.shape
     runs = np.arange(count)
     V, inverse = np.empty((count, rounds, n)), np.zeros((count, rounds, rounds))  # rows of V; L⁻¹

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt._arrays import Array, ReadOnly, frozen, is_number, vector
-from stableopt.schedules import Schedule
+from stableopt.base.arrays import Array, ReadOnly, frozen, is_number, vector
+from stableopt.loop.schedules import Schedule
 
 _ROUNDING = 1e-9  # relative to the terms of an inequality
 

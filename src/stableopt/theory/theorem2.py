@@ -23,8 +23,9 @@ import numpy as np
 from numpy.linalg import norm as euclidean
 from numpy.typing import ArrayLike
 
-from stableopt._arrays import Array, ReadOnly, cartesian, is_number
-from stableopt.kernels import SE, Kernel, Matern, Scaled
+from stableopt.base.arrays import Array, ReadOnly, cartesian, is_number
+from stableopt.model.algebra import Kernel, Scaled
+from stableopt.model.kernels import SE, Matern
 
 _NODES = 384  # of the quadrature over the radius of the bump; exact to 1e-13 for radii up to the one below
 _FAR = 100  # beyond it, |h| is below 1e-12·h(0) and taken to be 0

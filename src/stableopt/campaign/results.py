@@ -1,0 +1,208 @@
+"""What a call returns: the decision to use, the bounds on its worst case, and how they change with the tolerance.
+
+Values are in the user's sign: for `minimize` the worst case is the largest value. Everything is computed when it is
+first looked at.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stableopt.base.arrays import numbers
+from stableopt.loop.answers import Report, readable
+from stableopt.loop.optimizer import Optimizer
+from stableopt.sets.uncertainty import Estimate
+
+FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
+
+
+class WorstCase(NamedTuple):
+    """Where a decision may be worst, and the bounds on its worst-case value."""
+
+    point: Any
+    lower: float
+    upper: float
+
+
+class Evaluation(NamedTuple):
+    """One call of the function; ``value`` is None if it failed."""
+
+    point: Any
+    value: float | None
+    decision: Any
+    """What it was for; None: data that were there before."""
+
+
+class Answer:
+    """A decision with its bounds, from an optimiser and a sign."""
+
+    def __init__(self, optimizer: Optimizer, sign: int) -> None:
+        self.optimizer = optimizer
+        self.sign = sign
+        self._state = optimizer.state
+
+    @cached_property
+    def report(self) -> Report:
+        """The optimiser's own report, which maximises."""
+        return self.optimizer.report_of(self._state)
+
+    @property
+    def decision(self) -> Any:
+        """The decision to use."""
+        return self.report.decision
+
+    @property
+    def worst_case(self) -> WorstCase:
+        """Where the decision may be worst, and the bounds on the value there."""
+        return _worst_case(self.report, self.sign)
+
+    @property
+    def optimum_bound(self) -> float:
+        """What the worst case of no decision can surpass."""
+        return self.sign * self.report.optimum_upper
+
+    @property
+    def regret_bound(self) -> float:
+        """How much better the worst case of another decision can be at most."""
+        return self.report.regret_bound
+
+    @property
+    def evaluations(self) -> list[Evaluation]:
+        """All that is known of f, in order; failed evaluations come last."""
+        known = [Evaluation(r.point, self.sign * r.y, r.decision if r.asked else None) for r in self._state.rounds]
+        return known + [Evaluation(r.point, None, r.decision if r.asked else None) for r in self._state.failures]
+
+    def profile(self, factors: ArrayLike | None = None) -> Profile:
+        """The price of robustness: the decision to use and its bounds for tolerances ``factors`` times as large.
+
+        By default from 0 to 2, as far as a tolerance is no wider than its range. An environment stays as it is, so
+        without a tolerance (or an estimate) there is no profile.
+        """
+        uncertainty = self.optimizer.uncertainty
+        if not uncertainty.perturbations and not isinstance(uncertainty.parameters, Estimate):
+            raise ValueError(f"expected a tolerance, which can be smaller or larger, for a profile, got {uncertainty}")
+        scale = np.atleast_1d(numbers(FACTORS if factors is None else factors, "factors"))
+        if scale.ndim != 1 or not len(scale) or np.any(scale < 0) or not np.all(np.isfinite(scale)):
+            raise ValueError(f"expected factors as numbers of at least 0, got {factors!r}")
+        rows = []
+        for factor in scale.tolist():
+            try:
+                with warnings.catch_warnings():  # that the given tolerance is too small was said before
+                    warnings.filterwarnings("ignore", "(?s).* reaches less than one step of the ")
+                    state = self.optimizer.rescaled(self._state, factor)
+            except ValueError:
+                if factors is None and factor > 1:
+                    break
+                raise
+            report = self.optimizer.report_of(state)
+            worst = _worst_case(report, self.sign)
+            rows.append(ProfileRow(factor, report.decision, worst, self.sign * report.optimum_upper))
+        return Profile(tuple(rows), self.sign)
+
+    def _lines(self) -> list[tuple[str, str]]:
+        worst = self.worst_case
+        beyond, better = "above" if self.sign > 0 else "below", f"at most {self.regret_bound:.4g} better"
+        gap = self.report.gap
+        met = gap <= 1e-4 * abs(self.regret_bound)  # nothing that is shown would change
+        how = (
+            "exact" if self.report.exact else f"numerical search, its two sides {'met' if met else f'{gap:.2g} apart'}"
+        )
+        return [
+            ("decision", readable(self.decision)),
+            ("worst case", f"between {worst.lower:.4g} and {worst.upper:.4g}, at {readable(worst.point)}"),
+            ("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})"),
+        ]
+
+
+class Result(Answer):
+    """What `maximize` and `minimize` return.
+
+    stopped: why it ended: "budget", "time", "target", "callback" or "interrupted"; "failures" or "error" if it belongs
+        to an exception, "running" if it is one that a callback sees.
+    errors: what went wrong in failed evaluations, and at which points.
+    optimizer: the optimiser itself, to go on with ask and tell or to write as JSON.
+    """
+
+    def __init__(self, optimizer: Optimizer, sign: int, stopped: str, errors: tuple[str, ...] = ()) -> None:
+        super().__init__(optimizer, sign)
+        self.stopped = stopped
+        self.errors = errors
+
+    def __str__(self) -> str:
+        state = self._state
+        failed = f", {len(state.failures)} failed" if state.failures else ""
+        lines = [*self._lines(), ("after", f"{state.t} values{failed} (stopped by {self.stopped})")]
+        return "\n".join(f"{name:<12}{text}" for name, text in lines)
+
+    __repr__ = __str__
+
+
+class Assessment(Answer):
+    """What `assess` returns: the best decision of all, and what is known of each past one, best first."""
+
+    @cached_property
+    def decisions(self) -> list[tuple[Any, float, float]]:
+        """Every past decision with the bounds on its worst case, the best guarantee first."""
+        indices = list(dict.fromkeys(self._state.tried()))
+        lower, upper = self._state.bounds_of(indices)
+        order = np.argsort(-lower, kind="stable").tolist()
+        ends = [(lower[i], upper[i]) if self.sign > 0 else (-upper[i], -lower[i]) for i in order]
+        seen = [self.optimizer.decision_at(indices[i]) for i in order]
+        return [(d, float(a), float(b)) for d, (a, b) in zip(seen, ends, strict=True)]
+
+    def __str__(self) -> str:
+        lines = [f"{name:<12}{text}" for name, text in self._lines()]
+        failed = len(self._state.failures)
+        without = f" ({failed} without a value left out)" if failed else ""
+        lines.append(f"{'past':<12}{len(self.decisions)} decisions{without}, the best guarantees first:")
+        lines += [
+            f"{'':<12}{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in self.decisions[:5]
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+class ProfileRow(NamedTuple):
+    """One tolerance: how many times the given one, the decision to use, its worst case, and the optimum's bound."""
+
+    factor: float
+    decision: Any
+    worst_case: WorstCase
+    optimum_bound: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How decision and guarantee change with the tolerance; `stableopt.plots.profile` draws it."""
+
+    rows: tuple[ProfileRow, ...]
+    sign: int = 1
+
+    def __iter__(self) -> Iterator[ProfileRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> ProfileRow:
+        return self.rows[i]
+
+    def __str__(self) -> str:
+        lines = ["tolerance   worst case between     decision"]
+        for row in self.rows:
+            low, high = row.worst_case.lower, row.worst_case.upper
+            lines.append(f"{row.factor:>8.3g}×   {low:>9.4g} {high:>9.4g}    {readable(row.decision)}")
+        return "\n".join(lines)
+
+
+def _worst_case(report: Report, sign: int) -> WorstCase:
+    ends: Sequence[float] = (report.lower, report.upper) if sign > 0 else (-report.upper, -report.lower)
+    return WorstCase(report.worst_point, *ends)

@@ -1,0 +1,6 @@
+"""``python -m stableopt.cli`` is the ``stableopt`` command."""
+
+from stableopt.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""The command line: what a person types, and the tables and progress bars that they see."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+import stableopt
+from stableopt.base.arrays import Array
+from stableopt.cli.reproduce import reproduce
+from stableopt.cli.verify import make_folder, verify
+from stableopt.loop.rules import ALGORITHMS
+from stableopt.paper import demo as demonstration
+from stableopt.problems import PROBLEMS
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command()(verify)
+app.command()(reproduce)
+console = Console()
+
+# (problem, initial points, rounds, rounds that the table shows)
+_PLAYS = (("peaks", 3, 30, (5, 15, 30)), ("polynomial", 10, 100, (20, 50, 100)))
+
+
+@app.callback(invoke_without_command=True)
+def root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    """Find decisions that stay good when they are perturbed."""
+    if version:
+        console.print(f"stableopt {stableopt.__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("demo-output"),
+    runs: Annotated[int, typer.Option(min=1, help="Runs of every algorithm on each problem.")] = 10,
+) -> None:
+    """Compare the paper's five algorithms on its running example and its polynomial; draw the figures."""
+    make_folder(out)
+    started = time.perf_counter()
+    names = list(ALGORITHMS)
+    curves: dict[str, dict[str, Array]] = {}
+    figures: list[Path] = []
+    with _progress() as progress:
+        bar = progress.add_task("playing", total=len(_PLAYS) * runs * len(names))
+        for name, initial, rounds, _ in _PLAYS:
+            progress.update(bar, description=f"playing {name}")
+            curves[name] = demonstration.compare(
+                PROBLEMS[name],
+                names,
+                rounds=rounds,
+                initial=initial,
+                runs=runs,
+                played=lambda: progress.advance(bar),
+            )
+            if len(curves[name][names[0]]) < runs:
+                break
+        else:
+            progress.update(bar, description="drawing")
+            figures = demonstration.draw(PROBLEMS["peaks"], PROBLEMS["polynomial"], curves["polynomial"], out)
+    for name, _, _, shown in _PLAYS:
+        if name in curves and len(curves[name][names[0]]):
+            console.print(_comparison(name, curves[name], shown))
+    console.print(
+        "ε-regret: how much worse the reported decision is than the stable optimum, both at their worst. "
+        "± is one standard error over the runs, which share their initial points and their noise."
+    )
+    for path in figures:
+        console.print(f"wrote {path}", soft_wrap=True)
+    console.print(f"{time.perf_counter() - started:.0f} s")
+    if not figures:
+        console.print("stopped early: only the runs that were finished are shown, and no figures were drawn")
+        raise typer.Exit(130)
+
+
+def _comparison(name: str, curves: dict[str, Array], shown: tuple[int, ...]) -> Table:
+    runs = len(next(iter(curves.values())))
+    table = Table(title=f"{name}: mean ε-regret over {runs} runs (0 is best)", title_justify="left")
+    table.add_column("algorithm")
+    for t in shown:
+        table.add_column(f"t = {t}", justify="right")
+    best = [min(regrets[:, t - 1].mean() for regrets in curves.values()) for t in shown]
+    for algorithm, regrets in curves.items():
+        table.add_row(algorithm, *(_cell(regrets[:, t - 1], b) for t, b in zip(shown, best, strict=True)))
+    return table
+
+
+def _cell(regrets: Array, best: float) -> str:
+    mean = regrets.mean()
+    error = regrets.std(ddof=1) / np.sqrt(len(regrets)) if len(regrets) > 1 else 0.0
+    text = f"{mean:.2f} ± {error:.2f}"
+    return f"[bold green]{text}[/]" if mean <= best else text
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True)

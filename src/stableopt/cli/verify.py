@@ -1,0 +1,231 @@
+"""``stableopt verify``: measure on sampled functions whether everything that is promised holds, and how loose it is.
+
+Every line of the table is judged by the binomial distribution; negative controls must fail. Exit code 0: all lines are
+as they should be; 1: some are not; 2: bad input.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from stableopt.paper.verification import boxes, reports, tradeoff
+from stableopt.paper.verification.bounds import coverage
+from stableopt.paper.verification.cases import CASES
+from stableopt.paper.verification.certificates import Certificates, chain, check_certificates
+from stableopt.paper.verification.checks import Check
+from stableopt.paper.verification.hard import HardResults, hard_experiment
+from stableopt.paper.verification.tradeoff import Tradeoff
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+console = Console()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured."""
+
+    functions: int
+    """For bounds and certificates, per setting."""
+    rounds: int
+    reports: int
+    """Runs of the optimiser itself, per setting."""
+    boxes: int
+    """Functions on boxes, per kernel."""
+    hard: tuple[int, int]
+    """Runs of each algorithm on the hard functions, and their rounds."""
+    polynomial: tuple[int, int]
+    """Runs on the polynomial, and their rounds."""
+
+
+QUICK = Plan(functions=150, rounds=40, reports=8, boxes=6, hard=(10, 40), polynomial=(1, 40))
+FULL = Plan(functions=1000, rounds=100, reports=100, boxes=100, hard=(64, 400), polynomial=(10, 100))
+
+
+@dataclass
+class Evidence:
+    """What was measured."""
+
+    plan: Plan
+    seed: int
+    checks: list[Check] = field(default_factory=list)
+    certificates: dict[str, Certificates] = field(default_factory=dict)
+    tradeoff: list[Tradeoff] = field(default_factory=list)
+    hard: HardResults | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether every line is as it should be."""
+        return all(check.ok for check in self.checks)
+
+
+def gather(plan: Plan, seed: int = 0, step: Callable[[str], None] = lambda what: None) -> Evidence:
+    """All measurements of a plan; ``step`` is told what comes next, `steps(plan)` times."""
+    found = Evidence(plan, seed)
+    kernels = [case for case in CASES.values() if case.name in ("SE", "Matérn 5/2")]
+    for case in kernels:
+        step(f"bounds, {case.name}")
+        found.checks += coverage(case, plan.functions, plan.rounds, seed)
+    for case in CASES.values():
+        step(f"certificates, {case.name}")
+        checks, found.certificates[case.name] = check_certificates(case, plan.functions, plan.rounds, seed)
+        found.checks += checks
+    for case in CASES.values():
+        step(f"reports, {case.name}")
+        found.checks += reports(case, plan.reports, plan.rounds, seed)
+    for case in CASES.values():
+        step(f"Theorem 1, {case.name}")
+        found.checks += chain(case, plan.functions // 2, plan.rounds, seed)
+    step("boxes")
+    found.checks += boxes(plan.boxes, 15, seed)
+    step("Theorem 2")
+    found.hard = hard_experiment(runs=plan.hard[0], rounds=plan.hard[1], seed=seed)
+    found.checks += found.hard.checks()
+    step("the polynomial")
+    found.tradeoff = tradeoff(runs=plan.polynomial[0], rounds=plan.polynomial[1], seed=seed)
+    return found
+
+
+def steps() -> int:
+    """How many steps `gather` has."""
+    return 2 + 3 * len(CASES) + 3
+
+
+def save(found: Evidence, out: Path) -> list[Path]:
+    """The table as CSV, everything as JSON, and the figures."""
+    rows = [check.to_dict() for check in found.checks]
+    table, data = out / "verify.csv", out / "verify.json"
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    looseness = {name: each.looseness.tolist() for name, each in found.certificates.items()}
+    content = {
+        "plan": asdict(found.plan),
+        "seed": found.seed,
+        "ok": found.ok,
+        "checks": rows,
+        "looseness": looseness,
+        "tradeoff": [
+            {"explore": each.explore, "regret": each.regret.tolist(), "bound": each.bound.tolist()}
+            for each in found.tradeoff
+        ],
+        "hard": {name: share.tolist() for name, share in found.hard.success.items()} if found.hard else {},
+    }
+    data.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+    paths = [table, data]
+    for name, figure in figures(found).items():
+        paths.append(out / f"{name}.png")
+        figure.savefig(paths[-1], dpi=100)
+    return paths
+
+
+def figures(found: Evidence) -> dict[str, Figure]:
+    """All figures by name."""
+    from stableopt.paper.verification import figures as drawing
+
+    drawn = {
+        "verify-coverage": drawing.coverage_figure(found.checks),
+        "verify-looseness": drawing.looseness_figure(found.certificates),
+        "verify-tradeoff": drawing.tradeoff_figure(found.tradeoff),
+    }
+    return drawn | ({"verify-lower-bound": drawing.hard_figure(found.hard)} if found.hard else {})
+
+
+def verify(
+    full: Annotated[bool, typer.Option("--full/--quick", help="A thousand functions, or enough to see it.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the table, the numbers and the figures.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For all that is random.")] = 0,
+) -> None:
+    """Measure whether bounds and certificates hold as often as they promise, and how loose they are."""
+    if out is not None:
+        make_folder(out)
+    started = time.perf_counter()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("verifying", total=steps(), completed=-1)
+
+        def step(what: str) -> None:
+            progress.update(bar, description=what, advance=1)
+
+        found = gather(FULL if full else QUICK, seed, step)
+    console.print(_table(found))
+    console.print(_looseness(found))
+    console.print(_tradeoff(found))
+    if out is not None:
+        for path in save(found, out):
+            console.print(f"wrote {path}", soft_wrap=True)
+    wrong = [check for check in found.checks if not check.ok]
+    verdict = (
+        "everything is as it should be"
+        if found.ok
+        else f"{len(wrong)} of {len(found.checks)} lines are not as they should be"
+    )
+    console.print(f"{verdict} ({len(found.checks)} lines, {time.perf_counter() - started:.0f} s)")
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _table(found: Evidence) -> Table:
+    title = "How often it held, and how often it should (in brackets: controls, which must fail)"
+    table = Table(title=title, title_justify="left")
+    table.add_column("what", no_wrap=True)
+    table.add_column("setting")
+    for name in ("held", "promised"):
+        table.add_column(name, justify="right")
+    table.add_column("verdict", no_wrap=True)
+    for check in found.checks:
+        promised = f"≥ {check.promised:g}" if check.must_hold else f"(≥ {check.promised:g})"
+        verdict = "holds" if check.kept else "fails"
+        verdict = f"[green]{verdict}[/]" if check.ok else f"[bold red]{verdict.upper()}[/]"
+        table.add_row(check.what, check.setting, f"{check.held}/{check.runs}", promised, verdict)
+    return table
+
+
+def _looseness(found: Evidence) -> Table:
+    times = [int(t) for t in np.linspace(0, found.plan.rounds - 1, 5)]
+    table = Table(title="Certified regret / true regret of the reported decision (means)", title_justify="left")
+    table.add_column("setting")
+    for t in times:
+        table.add_column(f"t = {t}", justify="right")
+    for name, each in found.certificates.items():
+        table.add_row(name, *(f"{each.looseness[t]:.3g}" for t in times))
+    return table
+
+
+def _tradeoff(found: Evidence) -> Table:
+    rounds = found.plan.polynomial[1]
+    times = [rounds // 5, 2 * rounds // 5, rounds]
+    title = f"The polynomial, {found.plan.polynomial[0]} runs: mean true regret / median certified (β^½ = 2)"
+    table = Table(title=title, title_justify="left")
+    table.add_column("explored with")
+    for t in times:
+        table.add_column(f"t = {t}", justify="right")
+    for each in found.tradeoff:
+        pairs = [(each.regret[:, t - 1].mean(), np.median(each.bound[:, t - 1])) for t in times]
+        table.add_row(f"β^½ = {each.explore:g}", *(f"{regret:.2f} / {bound:.2f}" for regret, bound in pairs))
+    return table
+
+
+def make_folder(out: Path) -> None:
+    """A folder for what a command writes; if it cannot be written, the command ends here."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / ".writable").touch()
+        (out / ".writable").unlink()
+    except OSError as error:
+        console.print(f"expected a folder that can be written, got {out} ({error.strerror}): choose another with --out")
+        raise typer.Exit(2) from None

@@ -1,0 +1,84 @@
+"""What the optimiser says: the point to measure next, and the decision to use with the bounds on its worst case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stableopt.base.arrays import ReadOnly
+from stableopt.loop.state import Index
+
+
+@dataclass(frozen=True, eq=False)
+class Query(ReadOnly):
+    """What to measure next: f at ``point``, on behalf of ``decision``."""
+
+    t: int
+    decision: Any
+    point: Any
+    lower: float
+    """min over A(decision) of lcb_{t−1}, with the β that certifies."""
+    decision_index: Index
+    point_index: Index
+
+
+@dataclass(frozen=True, eq=False)
+class Report(ReadOnly):
+    """The decision to use after t rounds, and what is known about its worst case.
+
+    All bounds hold where the confidence bounds do: with the probability that belongs to ``beta``. They are exact on
+    finite domains; in a space they are numerical, the results of searches.
+    """
+
+    t: int
+    decision: Any
+    worst_point: Any
+    """Where the decision may be worst: the point of A(decision) with the smallest lower bound."""
+    lower: float
+    """Lower bound on the worst-case value of the decision."""
+    upper: float
+    """Upper bound on the worst-case value of the decision."""
+    optimum_upper: float
+    """Upper bound on the value of the stable optimum: what no decision can exceed."""
+    exact: bool
+    """Whether the bounds come from exact max-min solutions."""
+    gap: float
+    """How far the two sides of the search for the best decision are apart: the upper side is in ``optimum_upper``.
+
+    0 where the search ended since they met, and where it is exact.
+    """
+    contradictory: bool
+    """Whether bounds of different rounds exclude each other somewhere: then beta is too small or the prior wrong."""
+    decision_index: Index
+    worst_point_index: Index
+
+    @property
+    def regret_bound(self) -> float:
+        """Upper bound on the ε-regret: how much better another decision could be at most."""
+        return self.optimum_upper - self.lower
+
+    def __str__(self) -> str:
+        if self.contradictory:
+            return (
+                f"decision {readable(self.decision)} after {self.t} rounds, but the bounds of different rounds "
+                "exclude each other: a larger beta or another prior is needed"
+            )
+        return (
+            f"decision {readable(self.decision)} after {self.t} rounds: worst case between {self.lower:.4g} and "
+            f"{self.upper:.4g} (at {readable(self.worst_point)}), at most {self.regret_bound:.4g} below the optimum"
+        )
+
+
+def readable(value: Any) -> str:
+    """A decision or a point in a sentence."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} = {readable(v)}" for name, v in value.items())
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    if not isinstance(value, np.ndarray | list | tuple):
+        return repr(value)
+    shown = [readable(v) if isinstance(v, str) else f"{v:.4g}" for v in (value if len(value) <= 12 else value[:6])]
+    return f"[{', '.join(shown)}{', ...' if len(value) > 12 else ''}]"

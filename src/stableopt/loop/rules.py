@@ -1,0 +1,201 @@
+"""Sampling rules and reporting rules, and the paper's five algorithms as a table of the two.
+
+A sampling rule says which point to measure, and on behalf of which decision. A reporting rule says which decision to
+use after what has been measured. Neither knows the setting: points, groups and parameters look the same from here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from stableopt.base.values import Value
+from stableopt.loop.state import Index, State
+
+
+class Sample(NamedTuple):
+    """The point to measure and the decision that it serves, as the state numbers them."""
+
+    decision: Index
+    point: Index
+
+
+class SamplingRule(Value, ABC):
+    """Which point to measure next."""
+
+    @abstractmethod
+    def sample(self, state: State, seed: int) -> Sample:
+        """The next sample; the same for the same state and seed."""
+
+
+class ReportingRule(Value, ABC):
+    """Which decision to use."""
+
+    intersects: bool = False
+    """Whether the rule looks at the intersection of the bounds of all rounds."""
+
+    @abstractmethod
+    def choose(self, state: State) -> Index:
+        """The decision to report, as the state numbers it."""
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisticPessimistic(SamplingRule):
+    """StableOpt: the decision with the best worst-case ucb, measured where its lcb is smallest (Alg. 1)."""
+
+    def sample(self, state: State, seed: int) -> Sample:
+        """x̃_t and x̃_t + δ_t."""
+        decision = state.optimistic.decision  # Alg. 1, line 2
+        return Sample(decision, state.pessimistic(decision).point)  # Alg. 1, line 3
+
+
+@dataclass(frozen=True, eq=False)
+class OptimisticItself(SamplingRule):
+    """MaxiMin-GP-UCB: the decision with the best worst-case ucb, measured where it is if nobody perturbs it.
+
+    Where a decision stands for several points (a group, an unknown parameter), the one with the smallest ucb.
+    """
+
+    def sample(self, state: State, seed: int) -> Sample:
+        """x̃_t itself."""
+        decision = state.optimistic.decision
+        return Sample(decision, state.unperturbed(decision))
+
+
+@dataclass(frozen=True, eq=False)
+class LargestUcb(SamplingRule):
+    """GP-UCB: the point with the largest ucb, as if there were no adversary (eq. gpucb)."""
+
+    def sample(self, state: State, seed: int) -> Sample:
+        """The point with the largest ucb, and the decision that it stands for."""
+        point = state.most_promising_point()
+        return Sample(state.decision_of(point), point)
+
+
+@dataclass(frozen=True, eq=False)
+class UniformlyRandom(SamplingRule):
+    """Any point, with equal probability."""
+
+    def sample(self, state: State, seed: int) -> Sample:
+        """A random point, and the decision that it stands for."""
+        point = state.random_point(seed)
+        return Sample(state.decision_of(point), point)
+
+
+@dataclass(frozen=True, eq=False)
+class BestSoFar(ReportingRule):
+    """Among the decisions of all rounds, the one with the largest worst-case lcb_t: the paper's experiments."""
+
+    def choose(self, state: State) -> Index:
+        """The decision with the best guarantee now."""
+        return state.safest()
+
+
+@dataclass(frozen=True, eq=False)
+class BestWhenAsked(ReportingRule):
+    """Among the decisions of all rounds, the one whose worst-case lcb_{τ−1} at its own round τ was largest.
+
+    This is x^(T) of Theorem 1 (eq. final_point); of equal ones, the earliest. Before any round, `BestSoFar` takes over.
+    """
+
+    def choose(self, state: State) -> Index:
+        """The decision with the best guarantee at its time."""
+        best = max(state.rounds, key=lambda r: (r.asked, r.lower, -r.t))
+        return best.decision_index if best.asked else state.safest()
+
+
+@dataclass(frozen=True, eq=False)
+class BestIntersected(ReportingRule):
+    """Among the decisions of all rounds, the best worst case of the intersection of all bounds so far.
+
+    The bounds then only tighten, which makes the guarantee of Theorem 1 hold for a common bound (footnote).
+    """
+
+    intersects = True
+
+    def choose(self, state: State) -> Index:
+        """The decision with the best guarantee that was ever known."""
+        return state.safest(intersected=True)
+
+
+@dataclass(frozen=True, eq=False)
+class BestOfAll(ReportingRule):
+    """Of all decisions, tried or not, the one with the largest worst-case lcb_t: never a worse guarantee."""
+
+    def choose(self, state: State) -> Index:
+        """The decision with the best guarantee."""
+        return state.safest(tried=False)
+
+
+@dataclass(frozen=True, eq=False)
+class BestExpected(ReportingRule):
+    """Of all decisions, tried or not, the one with the largest worst-case posterior mean μ_t.
+
+    It takes the model at its word: after a single high value it may report a peak whose surroundings nobody measured,
+    where `BestOfAll` waits for what can be guaranteed.
+    """
+
+    def choose(self, state: State) -> Index:
+        """The decision whose worst case is expected to be the best."""
+        return state.expected()
+
+
+@dataclass(frozen=True, eq=False)
+class MostPromising(ReportingRule):
+    """Of all decisions, the one with the largest worst-case ucb_t: what the paper's movie experiment reports.
+
+    There it is stated with the bounds before the last measurement (ucb_{t−1}), which is `Last` for StableOpt and
+    MaxiMin-GP-UCB; this rule uses the newest ones.
+    """
+
+    def choose(self, state: State) -> Index:
+        """The most promising decision."""
+        return state.optimistic.decision
+
+
+@dataclass(frozen=True, eq=False)
+class Last(ReportingRule):
+    """The decision of the last round."""
+
+    def choose(self, state: State) -> Index:
+        """The decision of the last round that was asked for, or else what the last observation stands for."""
+        return max(state.rounds, key=lambda r: (r.asked, r.t)).decision_index
+
+
+@dataclass(frozen=True, eq=False)
+class Algorithm(Value):
+    """A sampling rule with a reporting rule."""
+
+    name: str
+    sampling: SamplingRule
+    reporting: ReportingRule
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sampling, SamplingRule):
+            raise TypeError(f"expected a sampling rule such as LargestUcb(), got {self.sampling!r}")
+        if not isinstance(self.reporting, ReportingRule):
+            raise TypeError(f"expected a reporting rule such as BestSoFar(), got {self.reporting!r}")
+
+    @classmethod
+    def named(cls, name: str | Algorithm) -> Algorithm:
+        """One of the paper's algorithms by its name, in any case; an algorithm is returned as it is."""
+        if isinstance(name, Algorithm):
+            return name
+        found = [a for a in ALGORITHMS.values() if isinstance(name, str) and a.name.lower() == name.lower()]
+        if not found:
+            raise ValueError(f"expected an Algorithm or one of {list(ALGORITHMS)}, got {name!r}")
+        return found[0]
+
+
+ALGORITHMS = {
+    a.name: a
+    for a in (
+        Algorithm("StableOpt", OptimisticPessimistic(), BestSoFar()),
+        Algorithm("GP-UCB", LargestUcb(), Last()),
+        Algorithm("MaxiMin-GP-UCB", OptimisticItself(), Last()),
+        Algorithm("Stable-GP-Random", UniformlyRandom(), BestSoFar()),
+        Algorithm("Stable-GP-UCB", LargestUcb(), BestSoFar()),
+    )
+}
+"""The paper's five algorithms."""

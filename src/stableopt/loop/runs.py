@@ -1,0 +1,63 @@
+"""How a run is written as JSON and read again: its specification, and its rounds as a user sees them.
+
+Points and decisions are written as they look, not by their indices, so that a run can be read by people too.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stableopt.loop.state import Observation, Round
+from stableopt.loop.told import decision_index, point_index
+from stableopt.maxmin.region import SpaceRegion
+from stableopt.maxmin.setting import Setting
+
+FORMAT = "stableopt run 2"
+VALUES = ("domain", "uncertainty", "gp", "algorithm", "beta", "explore", "learned")  # what `_value.from_dict` reads
+
+
+def parsed(text: str) -> dict[str, Any]:
+    """A run that `Optimizer.to_json` wrote, if it is whole."""
+    try:
+        run = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"expected the text that Optimizer.to_json wrote, not a path: {error}") from None
+    if not isinstance(run, dict) or run.get("format") != FORMAT:
+        raise ValueError(f"expected a run written by Optimizer.to_json (format {FORMAT!r}), got something else")
+    missing = {*VALUES, "initial", "seed", "rounds", "failures"} - run.keys()
+    if missing:
+        raise ValueError(f"expected a whole run, got one without {sorted(missing)}")
+    return run
+
+
+def in_order(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rounds and the failures of a run, as they followed each other."""
+    numbered = [(t, 1, r) for t, r in enumerate(run["rounds"], 1)] + [(r["t"], 0, r) for r in run["failures"]]
+    return [r for *_, r in sorted(numbered, key=lambda n: n[:2])]
+
+
+def written(setting: Setting | SpaceRegion, r: Round) -> dict[str, Any]:
+    """A round as JSON, by its indices: its dictionaries are the user's, who may have changed them."""
+    decision = _plain(setting.decision(r.decision_index)) if r.asked else None
+    y, lower = None if math.isnan(r.y) else r.y, None if math.isinf(r.lower) else r.lower
+    point = _plain(setting.point(r.point_index))
+    return {"decision": decision, "point": point, "y": y, "noise": r.noise, "lower": lower}
+
+
+def read(setting: Setting | SpaceRegion, r: Mapping[str, Any]) -> Observation:
+    """The observation of a round that was written."""
+    decision = None if r["decision"] is None else decision_index(setting, r["decision"])
+    lower = -math.inf if r["lower"] is None else r["lower"]
+    return Observation(decision, point_index(setting, r["point"]), r["y"], r["noise"], lower)
+
+
+def _plain(value: Any) -> Any:
+    """A decision or a point as JSON."""
+    if isinstance(value, Mapping):
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in value.items()}
+    return value.tolist() if isinstance(value, np.ndarray) else value

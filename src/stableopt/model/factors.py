@@ -1,0 +1,272 @@
+"""Factorisations of the observations of a tracked posterior: what makes an update on n candidates cost O(t·n).
+
+Notation (see also gp.py)
+    L   Cholesky factor of the observations, K + diag(σ_i²) = L Lᵀ (t, t)
+    V   L⁻¹ [k_t(z_1) … k_t(z_n)], one row per observation, one column per candidate (t, n)
+    v   the row that a new observation adds to V
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import blas
+
+from stableopt.base.arrays import Array
+from stableopt.model.algebra import Kernel
+
+# With less noise than this fraction of the prior's standard deviation, the product form would lose too many digits.
+PRODUCT_NOISE = 1e-4
+# Numbers in a block of a triangular solve with many right-hand sides, so that it stays in the cache.
+_CHUNK = 1 << 17
+
+
+class Factor(Protocol):
+    """What a tracked posterior needs from the factorisation of its observations."""
+
+    def row(self, index: int) -> Array:
+        """L⁻¹ k_t(x) for the candidate x: the next row of L, but for its diagonal (t,)."""
+
+    def extended(self, index: int, row: Array, s: float) -> tuple[Factor, Array]:
+        """The factor with this candidate observed, and the new row v of V (n,)."""
+
+    def started(self, observed: Sequence[int], L: Array, whitened: Array) -> tuple[Factor, Array, Array]:
+        """The empty factor with all these candidates observed at once, wᵀV for L's whitened w, and Σ_i V_i² (n,)."""
+
+
+class Rows:
+    """V as blocks of rows that posteriors share: appending copies nothing, branching copies one block at most.
+
+    A block is written once per row. A posterior that extends an older state than the block has seen (a throw-away
+    one with pending points, or its sibling) gets its own copy of the block's first rows.
+    """
+
+    def __init__(
+        self, n: int, height: int, blocks: tuple[Array, ...] = (), t: int = 0, written: list[int] | None = None
+    ) -> None:
+        self.n, self.height = n, height
+        self._blocks, self._t = blocks, t
+        self._written = [] if written is None else written  # rows written in the last block; shared with siblings
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy needs: the rows so far, but not the room after them."""
+        return self.__dict__ | {"_blocks": tuple(block.copy() for block in self), "_written": [self._t % self.height]}
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter([block[: self._t - i * self.height] for i, block in enumerate(self._blocks)])
+
+    def column(self, index: int) -> Array:
+        """One column of V (t,)."""
+        return np.concatenate([np.empty(0), *(block[:, index] for block in self)])
+
+    def appended(self) -> tuple[Rows, Array]:
+        """The rows with one more, and that row, uninitialised, to be filled at once."""
+        used = self._t % self.height
+        blocks, written = self._blocks, self._written
+        if used == 0:
+            blocks, written = (*blocks, np.empty((self.height, self.n))), [0]
+        elif written[0] != used or used == len(blocks[-1]):
+            copy = np.empty((self.height, self.n))
+            copy[:used] = blocks[-1][:used]
+            blocks, written = (*blocks[:-1], copy), [used]
+        written[0] = used + 1
+        return Rows(self.n, self.height, blocks, self._t + 1, written), blocks[-1][used]
+
+    def grown(self, count: int) -> Rows:
+        """The rows with so many more, uninitialised."""
+        rows = self
+        for _ in range(count):
+            rows, _ = rows.appended()
+        return rows
+
+    def fill(self, values: Array, columns: slice = slice(None)) -> None:
+        """Write the values (t, m) into some columns of all rows."""
+        start = 0
+        for block in self:
+            block[:, columns] = values[start : start + len(block)]
+            start += len(block)
+
+
+@dataclass(frozen=True, eq=False)
+class RowFactor:
+    """Any kernel: V is stored, and a new row reads it once."""
+
+    kernel: Kernel
+    points: Array
+    rows: Rows
+
+    @classmethod
+    def of(cls, kernel: Kernel, points: Array) -> RowFactor:
+        """The empty factor."""
+        return cls(kernel, points, Rows(len(points), _height(len(points))))
+
+    def row(self, index: int) -> Array:
+        return self.rows.column(index)
+
+    def extended(self, index: int, row: Array, s: float) -> tuple[RowFactor, Array]:
+        prior = self.kernel(self.points, self.points[index : index + 1])[:, 0]
+        rows, v = self.rows.appended()
+        np.divide(prior, s, out=v)
+        start = 0
+        for block in self.rows:
+            part = row[start : start + len(block)]
+            blas.dgemv(-1.0 / s, block.T, part, 1.0, v, overwrite_y=1)
+            start += len(block)
+        return RowFactor(self.kernel, self.points, rows), v
+
+    def started(self, observed: Sequence[int], L: Array, whitened: Array) -> tuple[RowFactor, Array, Array]:
+        rows, X = self.rows.grown(len(observed)), self.points[list(observed)]
+        total, squares = np.empty(rows.n), np.empty(rows.n)
+        for part in chunks(rows.n, len(observed)):
+            V = whiten_rows(L, self.kernel(X, self.points[part]))
+            rows.fill(V, part)
+            total[part], squares[part] = whitened @ V, np.einsum("ij,ij->j", V, V)
+        return RowFactor(self.kernel, self.points, rows), total, squares
+
+
+@dataclass(frozen=True, eq=False)
+class ProductFactor:
+    """A kernel that is a product over the blocks: a new row of V is one small matrix product and V is not stored.
+
+    The blocks are split in two halves with n = n_left · n_right, and k(x_i, ·) = left_i ⊗ right_i. With
+    a = L⁻ᵀ L⁻¹ k_t(x), the row is v = (k(x, ·) − Σ_i a_i k(x_i, ·)) / s = leftᵀ diag(−a, 1) right / s.
+    Since ‖a‖ may reach 1/σ, the row is off by about 1e-16/σ² in units of the prior: with σ² below 1e-8 of the
+    prior variance the stored rows are used instead.
+    """
+
+    kernels: tuple[Kernel | None, ...]
+    blocks: tuple[Array, ...]
+    split: int
+    left: Rows
+    right: Rows
+    L: Array
+
+    @classmethod
+    def of(cls, kernel: Kernel, blocks: Sequence[Array]) -> ProductFactor | None:
+        """The empty factor, or None where the kernel is no product or there is one block."""
+        starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
+        kernels = kernel.factor([range(a, b) for a, b in itertools.pairwise(starts)])
+        sizes = [len(block) for block in blocks]
+        halves = [(math.prod(sizes[:i]), math.prod(sizes[i:])) for i in range(1, len(sizes))]
+        if kernels is None or not halves:
+            return None
+        left, right = min(halves, key=sum)
+        if min(left, right) == 1:
+            return None
+        split, height = halves.index((left, right)) + 1, _height(max(left, right))
+        return cls(tuple(kernels), tuple(blocks), split, Rows(left, height), Rows(right, height), np.empty((0, 0)))
+
+    def row(self, index: int) -> Array:
+        if not len(self.L):
+            return np.empty(0)
+        i, j = divmod(index, self.right.n)
+        return whitened(self.L, self.left.column(i) * self.right.column(j))
+
+    def extended(self, index: int, row: Array, s: float) -> tuple[ProductFactor, Array]:
+        left, new_left = self.left.appended()
+        right, new_right = self.right.appended()
+        new_left[:], new_right[:] = (half[0] for half in self._halves([index]))
+        weights = np.full(len(row) + 1, 1 / s)
+        if len(row):
+            weights[:-1] = whitened(self.L, row, transposed=True) / -s
+        L = extended(self.L, row, s)
+        return ProductFactor(self.kernels, self.blocks, self.split, left, right, L), _product(left, right, weights)
+
+    def started(self, observed: Sequence[int], L: Array, whitened_y: Array) -> tuple[ProductFactor, Array, Array]:
+        left, right = self.left.grown(len(observed)), self.right.grown(len(observed))
+        a, b = self._halves(observed)
+        left.fill(a)
+        right.fill(b)
+        squares = np.empty(left.n * right.n)
+        for part in chunks(left.n, len(observed) * right.n, least=1):
+            V = whiten_rows(L, (a[:, part, None] * b[:, None]).reshape(len(a), -1))
+            squares[part.start * right.n : part.stop * right.n] = np.einsum("ij,ij->j", V, V)
+        total = _product(left, right, whitened(L, whitened_y, transposed=True))
+        return ProductFactor(self.kernels, self.blocks, self.split, left, right, L), total, squares
+
+    def _halves(self, observed: Sequence[int]) -> tuple[Array, Array]:
+        """Kernel values of observed points with every combination of rows of the left, and of the right blocks."""
+        coordinates = np.unravel_index(np.asarray(observed), [len(block) for block in self.blocks])
+        parts = list(zip(self.kernels, self.blocks, coordinates, strict=True))
+        left, right = (_combined(half, len(observed)) for half in (parts[: self.split], parts[self.split :]))
+        return left, right
+
+
+def _combined(parts: Sequence[tuple[Kernel | None, Array, Any]], t: int) -> Array:
+    """Products of the kernels' values, one row per observation, one column per combination of rows of the blocks."""
+    values = np.ones((t, 1))
+    for kernel, block, i in parts:
+        factor = np.ones((t, len(block))) if kernel is None else kernel(block[i], block)
+        values = (values[:, :, None] * factor[:, None, :]).reshape(t, -1)
+    return values
+
+
+def _product(left: Rows, right: Rows, weights: Array) -> Array:
+    """Σ_i weights_i · left_i ⊗ right_i as one vector."""
+    parts = (weights[i : i + left.height, None] for i in range(0, len(weights), left.height))
+    products = (
+        (a * part).T @ b if left.n < right.n else a.T @ (b * part)
+        for a, b, part in zip(left, right, parts, strict=True)
+    )
+    total: Array = next(products)
+    for product in products:
+        total += product
+    return total.ravel()
+
+
+def _height(n: int) -> int:
+    """Rows that are kept in one block: many, but few where a row is long, since a branch copies a block."""
+    return min(max(2**21 // n, 32), 256)
+
+
+def chunks(n: int, size: int, least: int = 128) -> Iterator[slice]:
+    """Parts of n columns of so many numbers each, to be worked on together; fewer than ``least`` would starve BLAS."""
+    step = max(least, _CHUNK // max(1, size))
+    return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def extended(factor: Array, row: Array, s: float) -> Array:
+    """A Cholesky factor with one more row."""
+    t = len(row)
+    larger = np.zeros((t + 1, t + 1))
+    larger[:t, :t] = factor
+    larger[t, :t] = row
+    larger[t, t] = s
+    return larger
+
+
+def _upper(L: Array) -> tuple[Array, int, int]:
+    """L as BLAS reads it without a copy: (matrix in Fortran's order, lower, trans)."""
+    return (L, 1, 0) if L.flags.f_contiguous else (L.T, 0, 1)
+
+
+def whitened(L: Array, b: Array, transposed: bool = False) -> Array:
+    """L⁻¹ b, or L⁻ᵀ b, for one vector b."""
+    if not len(b):
+        return np.empty(0)
+    matrix, lower, trans = _upper(L)
+    solution: Array = blas.dtrsv(matrix, b, lower=lower, trans=trans ^ transposed)
+    return solution
+
+
+def whiten_columns(L: Array, B: Array, transposed: bool = False) -> Array:
+    """L⁻¹ B, or L⁻ᵀ B, in place if B (t, n) is in Fortran's order."""
+    if not B.size:
+        return B
+    matrix, lower, trans = _upper(L)
+    solution: Array = blas.dtrsm(1.0, matrix, B, lower=lower, trans_a=trans ^ transposed, overwrite_b=1)
+    return solution
+
+
+def whiten_rows(L: Array, B: Array) -> Array:
+    """L⁻¹ B, in place if B (t, n) is in C's order."""
+    if not B.size:
+        return B
+    matrix, lower, trans = _upper(L)
+    solution: Array = blas.dtrsm(1.0, matrix, B.T, side=1, lower=lower, trans_a=1 - trans, overwrite_b=1)
+    return solution.T

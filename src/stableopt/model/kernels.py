@@ -1,0 +1,284 @@
+"""Covariance functions as an algebra of small frozen values: add them, multiply them, scale them, put them on columns.
+
+A kernel gives matrices and vector-Jacobian products, all that a posterior, a fit or a search needs; it holds no data.
+Here are the kernels to begin with; what all of them share, and the operators, are in `_algebra`.
+
+Notation (see `_algebra`; `_radial` for the functions of a distance)
+    X, Z     (n, p), (m, p)  points, one a row; x_a and z_b are rows, x_j and z_j columns
+    k(X, Z)  (n, m)          the matrix of k(x_a, z_b); Z = None stands for the diagonal, the (n,) values k(x_a, x_a)
+    Δ_j, l_j                 x_j - z_j, and the lengthscale of column j
+    r        (n, m)          scaled distance, r² = Σ_j (Δ_j / l_j)²; a stationary kernel is a function g(r)
+    h        (n, m)          g'(r) / r, so that dk/dx_j = h Δ_j / l_j² and dk/dlog l_j = -h (Δ_j / l_j)²
+    W        (n, m) or (n,)  weights of a pullback: the derivative of some scalar by the entries of k(X, Z)
+    ν, s                     smoothness of a Matérn kernel, and the argument s = √(2ν) r of its Bessel function
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stableopt.base.arrays import Array, is_number, numbers
+from stableopt.model.algebra import (
+    Blocks,
+    Factors,
+    Kernel,
+    OnColumns,
+    Product,
+    Pull,
+    Scaled,
+    Sum,
+    Wrt,
+    in_one_block,
+    positive,
+)
+from stableopt.model.radial import bessel, matern, matern_and_slope, squared_distances
+
+__all__ = [
+    "SE",
+    "Categorical",
+    "Kernel",
+    "Linear",
+    "Matern",
+    "OnColumns",
+    "Product",
+    "Pull",
+    "Scaled",
+    "Stationary",
+    "Sum",
+]
+
+_BLOCK = 1 << 16  # entries of a matrix computed together, so that temporaries stay in the cache
+
+
+class Stationary(Kernel):
+    """A kernel g(r) with g(0) = 1, and one lengthscale for all columns or one for each (ARD)."""
+
+    lengthscale: float | Sequence[float]
+
+    @abstractmethod
+    def _g(self, squared: Array) -> Array:
+        """g(r) from r², which may be overwritten."""
+
+    @abstractmethod
+    def _gh(self, squared: Array) -> tuple[Array, Array]:
+        """g(r) and h = g'(r) / r from r², which may be overwritten; h is 0 where it is infinite."""
+
+    def _values(self, X: Array, Z: Array | None) -> Array:
+        if Z is None:
+            return np.ones(len(X))
+        return _of_distance(lambda squared: (self._g(squared),), X, Z, self._scale(X.shape[1]))[0]
+
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        scale = self._scale(X.shape[1])
+        if Z is None:
+            return np.ones(len(X)), lambda weights, wrt: self._zeros(X, wrt)
+        g, h = _of_distance(self._gh, X, Z, scale)
+        # Matrix products of differences lose digits far from the centre: all of them at 1e8 lengthscales.
+        centre = Z.sum(axis=0) / max(1, len(Z))
+
+        def pull(weights: Array, wrt: Wrt) -> Array:
+            A, B, M = (X - centre) / scale, (Z - centre) / scale, h * weights
+            MB, rows = M @ B, M.sum(axis=1)
+            if wrt == "inputs":
+                return np.asarray((rows[:, None] * A - MB) / scale)
+            by_column = 2 * (A * MB).sum(axis=0) - rows @ A**2 - M.sum(axis=0) @ B**2  # -Σ_ab M_ab (x_a - z_b)²
+            return by_column if isinstance(self.lengthscale, Sequence) else np.asarray(by_column.sum(keepdims=True))
+
+        return g, pull
+
+    def _scale(self, p: int) -> Array:
+        """One lengthscale per column, (p,)."""
+        if isinstance(self.lengthscale, Sequence) and len(self.lengthscale) != p:
+            raise ValueError(
+                f"expected {len(self.lengthscale)} columns, one per lengthscale, got {p} columns: give one lengthscale "
+                "per column or a single number for all, or choose columns with kernel.on(columns)"
+            )
+        return np.full(p, self.lengthscale)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SE(Stationary):
+    """Squared exponential kernel exp(-r²/2), the paper's k_SE; a sequence of lengthscales holds one per column."""
+
+    lengthscale: float | Sequence[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
+
+    def _g(self, squared: Array) -> Array:
+        squared *= -0.5
+        return np.exp(squared, out=squared)
+
+    def _gh(self, squared: Array) -> tuple[Array, Array]:
+        g = self._g(squared)
+        return g, -g
+
+    def _factor(self, blocks: Blocks) -> Factors | None:
+        scale = self._scale(sum(map(len, blocks)))
+        if isinstance(self.lengthscale, Sequence):
+            return [SE(scale[list(block)].tolist()) if block else None for block in blocks]
+        return [self if block else None for block in blocks]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Matern(Stationary):
+    """Matérn kernel of any smoothness ν, which is not a hyperparameter; 1/2, 3/2 and 5/2 are by far the fastest."""
+
+    nu: float
+    lengthscale: float | Sequence[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nu", positive("nu", self.nu))
+        object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
+
+    def _g(self, squared: Array) -> Array:
+        squared *= 2 * self.nu
+        return matern(self.nu, np.sqrt(squared, out=squared))
+
+    def _gh(self, squared: Array) -> tuple[Array, Array]:
+        squared *= 2 * self.nu
+        s = np.sqrt(squared, out=squared)
+        if self.nu == 2.5:
+            return matern_and_slope(s)
+        g = matern(self.nu, s.copy())
+        if self.nu > 1:  # from (s^ν K_ν)' = -s^ν K_(ν-1), h = -2ν 2^(1-ν)/Γ(ν) s^(ν-1) K_(ν-1)(s), also below
+            return g, matern(self.nu - 1, s) * (-self.nu / (self.nu - 1))
+        slope = -2 * self.nu * bessel(self.nu, self.nu - 1, np.minimum(s, 1e4))
+        slope[s == 0] = 0.0
+        return g, slope
+
+    def _factor(self, blocks: Blocks) -> Factors | None:
+        self._scale(sum(map(len, blocks)))
+        return in_one_block(self, blocks)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Linear(Kernel):
+    """xᵀ Σ z, the kernel of linear functions whose coefficients have the (p, p) covariance Σ; no hyperparameters."""
+
+    covariance: Sequence[Sequence[float]]
+
+    def __post_init__(self) -> None:
+        matrix = numbers(self.covariance, "covariance")
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"expected a square covariance, got shape {matrix.shape}: use np.diag(variances)")
+        size = np.abs(matrix).max(initial=0.0)
+        if not np.isfinite(size) or np.abs(matrix - matrix.T).max(initial=0.0) > 1e-12 * size:
+            raise ValueError(f"expected a finite symmetric covariance, got {self.covariance}: pass (C + C.T) / 2")
+        matrix = (matrix + matrix.T) / 2
+        lowest = np.linalg.eigvalsh(matrix).min(initial=0.0)
+        if lowest < -1e-10 * size:
+            raise ValueError(
+                f"expected a positive semi-definite covariance, got an eigenvalue {lowest:.3g}: "
+                "set its negative eigenvalues to 0"
+            )
+        object.__setattr__(self, "covariance", tuple(map(tuple, matrix.tolist())))
+
+    def _values(self, X: Array, Z: Array | None) -> Array:
+        matrix = self._matrix(X.shape[1])
+        if Z is None:
+            return np.asarray(((X @ matrix) * X).sum(axis=1))
+        return np.asarray(X @ (matrix @ Z.T) if len(Z) < len(X) else (X @ matrix) @ Z.T)
+
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        matrix = self._matrix(X.shape[1])
+
+        def pull(weights: Array, wrt: Wrt) -> Array:
+            if wrt == "params":
+                return self._zeros(X, wrt)
+            return np.asarray(2 * weights[:, None] * (X @ matrix) if Z is None else weights @ (Z @ matrix))
+
+        return self._values(X, Z), pull
+
+    def _matrix(self, p: int) -> Array:
+        if len(self.covariance) != p:
+            raise ValueError(
+                f"expected {len(self.covariance)} columns, as the covariance has, got {p} columns: "
+                "give a covariance of that size or choose columns with kernel.on(columns)"
+            )
+        return self._array
+
+    @cached_property
+    def _array(self) -> Array:
+        return np.array(self.covariance)
+
+    def _factor(self, blocks: Blocks) -> Factors | None:
+        self._matrix(sum(map(len, blocks)))
+        return in_one_block(self, blocks)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Categorical(Kernel):
+    """Exchangeable categories: the product over the columns of 1 where they agree and ``correlation`` where not."""
+
+    correlation: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not (is_number(self.correlation) and 0 < self.correlation < 1):
+            raise ValueError(f"expected a correlation strictly between 0 and 1, got {self.correlation!r}: try 0.5")
+        object.__setattr__(self, "correlation", float(self.correlation))
+
+    def _values(self, X: Array, Z: Array | None) -> Array:
+        return np.ones(len(X)) if Z is None else self._powers(X.shape[1])[_mismatches(X, Z)]
+
+    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+        if Z is None:
+            return np.ones(len(X)), lambda weights, wrt: self._zeros(X, wrt)
+        powers, count = self._powers(X.shape[1]), _mismatches(X, Z)
+
+        def pull(weights: Array, wrt: Wrt) -> Array:
+            slopes = np.arange(len(powers)) * powers * (1 - self.correlation)
+            return self._zeros(X, wrt) if wrt == "inputs" else np.array([np.vdot(weights, slopes[count])])
+
+        return powers[count], pull
+
+    def _powers(self, p: int) -> Array:
+        return np.asarray(self.correlation ** np.arange(p + 1), dtype=float)
+
+    def _factor(self, blocks: Blocks) -> Factors | None:
+        return [self if block else None for block in blocks]
+
+
+def _of_distance(
+    functions: Callable[[Array], tuple[Array, ...]], X: Array, Z: Array, scale: Array
+) -> tuple[Array, ...]:
+    """The (n, m) matrices of functions of r², computed in blocks of rows."""
+    if len(X) == 1 < len(Z):
+        return tuple(matrix.T for matrix in _of_distance(functions, Z, X, scale))
+    rows = max(1, _BLOCK // max(1, len(Z)))
+    if len(X) <= rows:
+        return functions(squared_distances(X, Z, scale))
+    out: tuple[Array, ...] = ()
+    for start in range(0, len(X), rows):
+        parts = functions(squared_distances(X[start : start + rows], Z, scale))
+        out = out or tuple(np.empty((len(X), len(Z))) for _ in parts)
+        for whole, part in zip(out, parts, strict=True):
+            whole[start : start + rows] = part
+    return out
+
+
+def _mismatches(X: Array, Z: Array) -> NDArray[np.intp]:
+    """In how many columns each pair of points differs, (n, m)."""
+    count = np.zeros((len(X), len(Z)), dtype=np.intp)
+    for x, z in zip(X.T, Z.T, strict=True):
+        count += x[:, None] != z
+    return count
+
+
+def _lengthscale(value: Any) -> float | tuple[float, ...]:
+    if np.ndim(value) == 0:
+        return positive("lengthscale", value)
+    if np.ndim(value) > 1 or len(value) == 0:
+        raise ValueError(f"expected lengthscale to be a number or a sequence with one per column, got {value}")
+    return tuple(positive("lengthscale", scale) for scale in value)

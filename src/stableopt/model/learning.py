@@ -1,0 +1,266 @@
+"""How the model is learned from observations, and what was learned: plain GPs in the units of inputs and outputs.
+
+`Learned` says how: kernel, priors, what is fixed, how often. `Belief` is the result, a value that can be written to
+JSON, and gives posteriors. Outputs are standardised here and only here: a GP is learned for (y − centre)/unit and
+given back in the units of y, that is with variance × unit², noise × unit and mean × unit + centre. Inputs are expected
+scaled to about [0, 1] per column; columns of categories hold their codes.
+
+When to learn again: in every round while there are few observations, then whenever they have grown by a tenth. A refit
+at t observations costs O(t³), so all of them together cost about four times the last one: less than the suggestions
+of the same run, which cost O(t²) at least in each of the t rounds, while t is in the hundreds.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stableopt.base.arrays import Array, is_number, vector
+from stableopt.base.values import Value
+from stableopt.model.algebra import Kernel, Scaled
+from stableopt.model.fit import fit, sample
+from stableopt.model.gp import GP, Posterior, TrackedPosterior
+from stableopt.model.hyperparameters import is_named, param_names
+from stableopt.model.kernels import SE, Categorical, Matern
+from stableopt.model.mixtures import Mixture, TrackedMixture
+from stableopt.model.priors import Prior, default_priors
+
+__all__ = ["Belief", "Learned", "Mixture", "TrackedMixture"]
+
+KERNELS: dict[str, Callable[[Sequence[float]], Kernel]] = {
+    "se": SE,
+    "matern32": partial(Matern, 1.5),
+    "matern52": partial(Matern, 2.5),
+}
+DEFAULT_KERNEL = "matern52"
+METHODS = ("ml", "map", "bayes")
+SIGNALS = ("unit", "learned")
+
+_FEW = 100  # up to so many observations, they are learned from in every round: that is cheap
+_GROWTH = 1.1  # then whenever they have grown by this factor
+_AFRESH = 1.5  # and with more starts than the last result whenever they have passed a power of this one
+_STARTS = 3
+_MANY = 500  # observations: beyond, one start and few iterations will do, and a fit would take long
+_WARM_ITERATIONS = 30
+_NOISE = 0.1  # where the search for the noise starts, in units of the outputs
+_LARGEST = 1e140  # value: its square is a number, and so is that of its inverse
+_SHORTEST = 0.01  # lengthscale, in units of an input's range
+
+
+@dataclass(frozen=True, eq=False)
+class Belief(Value):
+    """What is believed about f: one GP, or several that are equally likely, in the units of inputs and outputs."""
+
+    gps: tuple[GP, ...]
+    t: int = 0
+    """From how many observations it was learned; 0: from none."""
+
+    def __post_init__(self) -> None:
+        gps = (self.gps,) if isinstance(self.gps, GP) else tuple(self.gps)
+        if not gps or not all(isinstance(gp, GP) for gp in gps):
+            raise TypeError(f"expected at least one GP in a belief, got {self.gps!r:.200}")
+        object.__setattr__(self, "gps", gps)
+
+    def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior | Mixture:
+        """The posterior after the values y at the rows of X; a mixture if there are several GPs."""
+        parts = tuple(gp.condition(X, y, noise) for gp in self.gps)
+        return parts[0] if len(parts) == 1 else Mixture(parts)
+
+    def track(
+        self, blocks: Sequence[Array], observed: Sequence[int] = (), y: ArrayLike = (), noise: ArrayLike | None = None
+    ) -> TrackedPosterior | TrackedMixture:
+        """The posterior on every combination of rows of the blocks; a mixture if there are several GPs."""
+        parts = tuple(gp.track(blocks, observed, y, noise) for gp in self.gps)
+        return parts[0] if len(parts) == 1 else TrackedMixture(parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned(Value):
+    """A model that is learned from the observations, instead of a GP that is known.
+
+    ``fixed``, ``bounds`` and ``priors`` go by the names of `fit.param_names`, and are of the standardised model: in
+    units of an input's range, and of the outputs' standard deviation. What they do not mention has sensible defaults.
+    """
+
+    kernel: Kernel | str | None = None
+    """"matern52" (the default), "matern32", "se": one lengthscale per column, times a `Categorical` kernel for each
+    column of categories. Or a kernel of your own, whose values are where the search starts."""
+    noise: float | None = None
+    """σ in units of y if it is known; None: it is learned."""
+    mean: float | None = None
+    """The prior mean in units of y if it is known; None: it is learned."""
+    method: str = "map"
+    """"ml": what makes the data most likely; "map": times the priors; "bayes": samples given data and priors."""
+    signal: str = "unit"
+    """The variance of a kernel chosen by name: that of the outputs ("unit"), or "learned" as well. A kernel of your own
+    has a variance that is learned if it has the form ``1.0 * kernel``."""
+    priors: Mapping[str, Prior] | Sequence[tuple[str, Prior]] = ()
+    """Instead of those of `fit.default_priors`; the method "ml" has no others than these."""
+    fixed: Iterable[str] = ()
+    bounds: Mapping[str, tuple[float, float]] | Sequence[tuple[str, tuple[float, float]]] = ()
+    samples: int = 10
+    """How many GPs "bayes" draws, after ``burn_in`` sweeps, every ``thin``-th one, again after ``every`` rounds (and
+    before that when the observations have doubled)."""
+    every: int = 10
+    burn_in: int = 50
+    thin: int = 3
+
+    def __post_init__(self) -> None:
+        for name, known in (("method", METHODS), ("signal", SIGNALS)):
+            if getattr(self, name) not in known:
+                raise ValueError(f"expected {name} as one of {list(known)}, got {getattr(self, name)!r}")
+        if not (self.kernel is None or isinstance(self.kernel, Kernel) or self.kernel in KERNELS):
+            raise ValueError(f"expected a kernel or one of {list(KERNELS)}, got {self.kernel!r}")
+        if self.noise is not None and not (is_number(self.noise) and self.noise > 0):
+            raise ValueError(
+                f"expected noise as a standard deviation above 0, or None to learn it, got {self.noise!r}: for an "
+                "exact f, a millionth of its usual size will do"
+            )
+        if self.mean is not None and not is_number(self.mean):
+            raise ValueError(f"expected a finite mean, or None to learn it, got {self.mean!r}")
+        for name, least in (("samples", 1), ("every", 1), ("burn_in", 0), ("thin", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"expected {name} as a whole number of at least {least}, got {value!r}")
+        # As tuples, which are compared and written as JSON, and cannot be changed.
+        fixed = (self.fixed,) if isinstance(self.fixed, str) else tuple(self.fixed)
+        for name, remedy in (("noise", "noise=..."), ("mean", "mean=...")):
+            if name in fixed and getattr(self, name) is None:
+                raise ValueError(f"expected the value at which to fix the {name}, got none: pass {remedy}")
+        object.__setattr__(self, "fixed", fixed)
+        object.__setattr__(self, "priors", tuple((str(name), prior) for name, prior in dict(self.priors).items()))
+        bounds = tuple((str(name), tuple(ends)) for name, ends in dict(self.bounds).items())
+        object.__setattr__(self, "bounds", bounds)
+
+    def first(self, dim: int, categories: Sequence[int] = ()) -> Belief:
+        """What is believed before any data, about f of ``dim`` columns of which some hold categories."""
+        return Belief((_in_units(self._model(dim, categories, 0.0, 1.0), 0.0, 1.0),))
+
+    def due(self, t: int, last: int) -> bool:
+        """Whether to learn again from t observations, when ``last`` were there the last time."""
+        if t <= last:
+            return False
+        if self.method == "bayes":
+            return t >= min(last + self.every, 2 * last)
+        return t <= _FEW or t >= _GROWTH * last
+
+    def learn(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise: ArrayLike | None,
+        before: Belief,
+        categories: Sequence[int] = (),
+        seed: int = 0,
+    ) -> Belief:
+        """What is believed after the values y (t,) at the rows of X, starting from what was believed before.
+
+        ``noise`` has a standard deviation per observation, in units of y; NaN where it is the model's. Values that are
+        all equal say nothing about how f varies: what is believed then is what the first search would start from.
+        """
+        points, t = np.asarray(X, dtype=float), np.size(y)
+        values = vector(y, t, "y")
+        centre, unit, varies = _standard(values, self.noise)
+        model = self._model(points.shape[1], categories, centre, unit)
+        if not varies:
+            return Belief((_in_units(model, centre, unit),), t)
+        given = [name for name in ("noise", "mean") if getattr(self, name) is not None]
+        own = None if noise is None else np.asarray(noise, dtype=float) / unit
+        search: dict[str, Any] = {
+            "priors": dict(self._priors(points.shape[1] - len(categories))),
+            "fixed": (*self.fixed, *given),
+            "bounds": {"lengthscale": (_SHORTEST, 1e3)} | dict(self.bounds),
+            "noise": own,
+            "seed": (seed, t),
+        }
+        first = before.t == 0 or not _standard(values[: before.t], self.noise)[2]  # equal values taught nothing
+        start = model if first else self._warm(model, before, centre, unit)
+        data = points, (values - centre) / unit
+        if self.method != "bayes" or first:
+            afresh = first or math.floor(_power(t)) > math.floor(_power(before.t))
+            starts, iterations = (_STARTS, 200) if afresh and t <= _MANY else (1, _WARM_ITERATIONS)
+            start = fit(start, *data, starts=starts, iterations=iterations, **search).gp
+        drawn = [start]
+        if self.method == "bayes":
+            drawn = sample(start, *data, self.samples, burn_in=self.burn_in, thin=self.thin, **search)
+        return Belief(tuple(_in_units(gp, centre, unit) for gp in drawn), t)
+
+    def _priors(self, continuous: int) -> dict[str, Prior]:
+        defaults = {} if self.method == "ml" else default_priors(max(1, continuous))
+        return defaults | dict(self.priors)
+
+    def _model(self, dim: int, categories: Sequence[int], centre: float, unit: float) -> GP:
+        """The standardised GP from which the first search starts."""
+        kernel = self.kernel if isinstance(self.kernel, Kernel) else self._default_kernel(dim, categories)
+        sigma = _NOISE if self.noise is None else min(max(self.noise / unit, 1e-100), 1e100)
+        return GP(kernel, sigma, 0.0 if self.mean is None else (self.mean - centre) / unit)
+
+    def _default_kernel(self, dim: int, categories: Sequence[int]) -> Kernel:
+        continuous = [column for column in range(dim) if column not in categories]
+        parts: list[Kernel] = [Categorical(0.5).on([column]) for column in categories]
+        if continuous:
+            kernel = KERNELS[str(self.kernel or DEFAULT_KERNEL)]([0.15 * math.sqrt(len(continuous))] * len(continuous))
+            parts.insert(0, kernel.on(continuous) if categories else kernel)
+        product = parts[0]
+        for part in parts[1:]:
+            product = product * part
+        return 1.0 * product if self.signal == "learned" else product
+
+    def _warm(self, model: GP, before: Belief, centre: float, unit: float) -> GP:
+        """The model with the hyperparameters that were believed last; with its own, if that was another model."""
+        last = before.gps[-1]
+        kernel: Kernel = last.kernel
+        if isinstance(kernel, Scaled):
+            own = min(max(kernel.variance / unit / unit, 1e-6), 1e6)
+            kernel = own * kernel.kernel if isinstance(model.kernel, Scaled) else kernel.kernel
+        if param_names(replace(model, kernel=kernel)) != param_names(model):
+            return model
+        names = param_names(model)[:-2]
+        held = np.array([is_named(name, self.fixed) for name in names], dtype=bool)
+        params = np.where(held, model.kernel.params, kernel.params)
+        sigma = model.noise if self.noise is not None else min(max(last.noise / unit, 1e-100), 1e100)
+        mean = model.mean
+        if self.mean is None and not isinstance(last.mean, Value):
+            mean = (float(last.mean) - centre) / unit
+        return GP(model.kernel.with_params(params), sigma, mean)
+
+
+def _in_units(gp: GP, centre: float, unit: float) -> GP:
+    """A standardised GP in the units of y, its kernel of the form variance × kernel."""
+    inner, variance = (gp.kernel.kernel, gp.kernel.variance) if isinstance(gp.kernel, Scaled) else (gp.kernel, 1.0)
+    return GP(Scaled(inner, variance * unit**2), gp.noise * unit, centre + unit * float(gp.mean))  # type: ignore[arg-type]
+
+
+def _standard(y: Array, noise: float | None) -> tuple[float, float, bool]:
+    """Centre and unit of the outputs, and whether they vary by more than rounding.
+
+    The centre is their mean, the unit the largest standard deviation that the first values (ten or more) ever had: a
+    run that ends around one decision must not forget how much f varies elsewhere. If they do not vary, f may still do:
+    then the unit is their size, or 1 if they are all 0, or the noise if that is known to be larger.
+    """
+    size = float(np.abs(y).max())
+    if size > _LARGEST:
+        raise ValueError(f"expected values y below {_LARGEST:g}, got {size:g}: measure them in a larger unit")
+    if size < 1 / _LARGEST:  # 0 in all but name
+        return 0.0, max(1.0, noise or 0.0), False
+    relative = y / size
+    centre = float(relative.mean())
+    counts = np.arange(1, len(y) + 1)
+    means = np.cumsum(relative) / counts
+    spreads = np.sqrt(np.maximum(np.cumsum(relative**2) / counts - means**2, 0.0))
+    spread = math.sqrt(float(np.mean((relative - centre) ** 2)))
+    spread = max(spread, float(spreads[9:].max(initial=0.0))) if spread > 1e-6 else spread
+    if spread * size > 1 / _LARGEST and spread > 8 * sys.float_info.epsilon:
+        return centre * size, spread * size, True
+    return centre * size, max(size, noise or 0.0), False
+
+
+def _power(t: int) -> float:
+    return math.log(t) / math.log(_AFRESH)

@@ -1,0 +1,1 @@
+"""The paper's experiments, what verifies its theory, and the demonstration."""

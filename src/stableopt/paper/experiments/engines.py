@@ -1,0 +1,146 @@
+"""Where replicates are computed: here, on all cores, or on a cluster that is already running (Dask, Ray).
+
+Every engine yields (run, replicate) as they are finished, in any order. A worker uses one thread for linear algebra, so
+that sums are added up in the same order however many workers there are.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from stableopt.paper.experiments.base import Experiment, Plan, Replicate
+
+ENGINES = ("local", "dask", "ray")
+_PATIENCE = 20  # seconds to wait for a cluster
+
+
+class EngineError(Exception):
+    """A cluster that cannot be reached, or a package that is missing for it."""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """Which engine, with how many jobs at once (0: as many as there are cores), and where."""
+
+    name: str = "local"
+    jobs: int = 0
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in ENGINES:
+            raise EngineError(f"expected one of the engines {', '.join(ENGINES)}, got {self.name!r}")
+        if self.name == "local" and self.address is not None:
+            raise EngineError("expected an address together with --backend dask or --backend ray, got it alone")
+        if self.name == "ray" and self.address is not None:
+            _host_and_port(self.address)
+
+    def compute(self, experiment: Experiment, plan: Plan, runs: Sequence[int]) -> Iterator[tuple[int, Replicate]]:
+        """The replicates with these numbers, as they are finished."""
+        if self.name == "local" and (self.jobs == 1 or len(runs) == 1):
+            yield from (compute(experiment, plan, run) for run in runs)
+            return
+        from joblib import Parallel, delayed, effective_n_jobs
+
+        jobs = self.jobs or -1
+        with self._configured():
+            if self.name != "ray":
+                parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
+                yield from parallel(delayed(compute)(experiment, plan, run) for run in runs)
+                return
+            # Ray hands over everything at the end: it gets a little at a time, so that little is ever lost.
+            share = 2 * effective_n_jobs(jobs)
+            for first in range(0, len(runs), share):
+                part = runs[first : first + share]
+                yield from Parallel(n_jobs=jobs, batch_size=1)(delayed(compute)(experiment, plan, run) for run in part)
+
+    @contextmanager
+    def _configured(self) -> Iterator[None]:
+        """The settings of joblib for this engine."""
+        from joblib import parallel_config
+
+        if self.name == "local":
+            with parallel_config("loky", inner_max_num_threads=1):
+                yield
+        elif self.name == "dask":
+            with _dask(self.address), parallel_config("dask", wait_for_workers_timeout=_PATIENCE):
+                yield
+        else:
+            with _ray(self.address), parallel_config("ray"):
+                yield
+
+
+def compute(experiment: Experiment, plan: Plan, run: int) -> tuple[int, Replicate]:
+    """One replicate, in a worker."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1), warnings.catch_warnings():
+        # The paper's models are what they are: that an observation surprises them is part of the experiment.
+        warnings.filterwarnings("ignore", message=".* standard deviations from what the model expected")
+        warnings.filterwarnings("ignore", message=".* reaches less than one step")
+        return run, experiment.replicate(plan, run)
+
+
+@contextmanager
+def _dask(address: str | None) -> Iterator[None]:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise EngineError("--backend dask needs a package that is missing: pip install 'dask[distributed]'") from None
+    if address is None:
+        raise EngineError("expected the address of the scheduler with --backend dask: --scheduler tcp://HOST:8786")
+    try:
+        client: Any = Client(address, timeout=_PATIENCE, set_as_default=True)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise EngineError(
+            f"no Dask scheduler answers at {address} ({error}): start one with `dask scheduler`, and workers for it "
+            f"with `dask worker {address}`"
+        ) from None
+    try:
+        if not client.scheduler_info()["workers"]:
+            raise EngineError(
+                f"the Dask scheduler at {address} has no workers: start some with `dask worker {address}`"
+            )
+        yield
+    finally:
+        client.close()
+
+
+@contextmanager
+def _ray(address: str | None) -> Iterator[None]:
+    try:
+        import ray
+        from ray.util.joblib import register_ray
+    except ImportError:
+        raise EngineError("--backend ray needs a package that is missing: pip install 'ray[default]'") from None
+    try:
+        place = None if address is None else _host_and_port(address)
+        if place is not None and "://" not in str(address):  # Ray itself would try for minutes
+            socket.create_connection(place, timeout=_PATIENCE).close()
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, ValueError, RuntimeError) as error:  # Ray's own are built-in ones: other versions, no answer
+        where = "here" if address is None else f"at {address}"
+        raise EngineError(f"no Ray cluster answers {where} ({error}): start one with `ray start --head`") from None
+    try:
+        register_ray()
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _host_and_port(address: str) -> tuple[str, int] | None:
+    """Where the address of a Ray cluster points; None for the words that Ray itself knows the meaning of."""
+    if address in ("auto", "local"):
+        return None
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or "/" in host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+        raise EngineError(
+            f"expected --address auto, local, HOST:PORT or ray://HOST:PORT, got {address!r}: `ray start --head` shows "
+            "the address of the cluster that it starts"
+        )
+    return host.strip("[]"), int(port)  # brackets are around the numbers of IPv6

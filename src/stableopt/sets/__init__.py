@@ -1,0 +1,38 @@
+"""Where decisions live, and which points A(d) an adversary can turn a decision d into. It knows nothing of models.
+
+A perturbation moves x within the domain; a parameter set picks an unknown θ that is appended to x; groups let it
+pick any member. ``perturbation * parameters`` does both at once. Sets only say what is allowed: the max-min solvers
+of `stableopt.maxmin` find the worst case.
+"""
+
+from stableopt.sets.domains import Domain, Grid, Points
+from stableopt.sets.groups import Groups
+from stableopt.sets.perturbations import Ball, Distance, Ellipsoid, Hamming, Rectangle, Relative, Within
+from stableopt.sets.spaces import Space
+from stableopt.sets.uncertainty import Combined, Estimate, Parameters, Perturbation, UncertaintySet
+from stableopt.sets.variables import Candidates, Category, Float, Integer, Variable
+
+__all__ = [
+    "Ball",
+    "Candidates",
+    "Category",
+    "Combined",
+    "Distance",
+    "Domain",
+    "Ellipsoid",
+    "Estimate",
+    "Float",
+    "Grid",
+    "Groups",
+    "Hamming",
+    "Integer",
+    "Parameters",
+    "Perturbation",
+    "Points",
+    "Rectangle",
+    "Relative",
+    "Space",
+    "UncertaintySet",
+    "Variable",
+    "Within",
+]

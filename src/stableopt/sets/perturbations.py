@@ -1,0 +1,371 @@
+"""Sets that move x to other points x' of the domain: balls in norms, boxes, ellipsoids, categories, sets of your own.
+
+Membership at the boundary: a distance up to 1e-9 (relative) beyond eps still counts as inside, so that a grid whose
+steps divide eps on paper also does so in floating point.
+
+Notation
+    x, x'                  where the decision is, and where the adversary moves it
+    A, B   (n, p), (m, p)  points, one a row: x in the rows of A, candidates for x' in those of B
+    reach  (p,)            how far each coordinate may move on its own; 0 in those that are not free
+    Σ, R                   the matrix of an ellipsoid, and its lower triangular root, Σ = R Rᵀ
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stableopt.base.arrays import Array, numbers, vector
+from stableopt.sets.uncertainty import Mask, Perturbation
+
+BOUNDARY = 1.0 + 1e-9
+
+
+def boundary(reach: Array, magnitude: Array) -> float:
+    """How long ‖(x' − x)/reach‖ may be: 1, and what rounding may add to coordinates of this magnitude."""
+    free = reach > 0
+    rounding = 4 * np.finfo(float).eps * np.max(magnitude[free] / reach[free], initial=0.0)
+    return BOUNDARY + min(float(rounding), 1e-3)
+
+
+class NormBall(Perturbation, ABC):
+    """x' with ‖(x' − x) / reach‖ ≤ 1 in the l1, l2 or l∞ norm; a coordinate with reach 0 cannot change."""
+
+    @property
+    @abstractmethod
+    def order(self) -> float:
+        """1, 2 or ∞: the order of the norm."""
+
+    @abstractmethod
+    def reach(self, dim: int) -> Array:
+        """How far each coordinate may move on its own (dim,)."""
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are in the ball around each row of A."""
+        reach = self.reach(A.shape[1])
+        return _within(A, B, reach, self.order)
+
+
+@dataclass(frozen=True, eq=False)
+class Ball(NormBall):
+    """All x' in D with ‖(x' − x)/scales‖ ≤ eps in the l1, l2 or l∞ norm (``norm`` 1, 2 or "inf")."""
+
+    eps: float
+    norm: float | str = 2
+    scales: float | Sequence[float] | None = None
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", _eps(self.eps))
+        if self.norm not in (1, 2, math.inf, "inf"):
+            raise ValueError(f"expected the norm 1, 2 or 'inf', got {self.norm!r}; others: Distance(d, eps)")
+        object.__setattr__(self, "norm", "inf" if self.norm in (math.inf, "inf") else int(self.norm))
+        object.__setattr__(self, "columns", _columns(self.columns))
+        if self.scales is not None:
+            object.__setattr__(self, "scales", _lengths(self.scales, "scales", least=0.0, strict=True))
+
+    @property
+    def order(self) -> float:
+        """1, 2 or ∞: the order of the norm."""
+        return float(self.norm)
+
+    def reach(self, dim: int) -> Array:
+        """eps times the scale in the free coordinates, 0 in the others."""
+        free = self.free(dim)
+        return _spread(1.0 if self.scales is None else self.scales, free, dim, "scales") * self.eps
+
+    def scaled(self, factor: float) -> Ball:
+        """The ball with another eps."""
+        return replace(self, eps=factor * self.eps)
+
+
+@dataclass(frozen=True, eq=False)
+class Rectangle(NormBall):
+    """All x' in D with |x'_j − x_j| ≤ half_widths_j in every coordinate; 0 keeps one, a single number is for all."""
+
+    half_widths: float | Sequence[float]
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "half_widths", _lengths(self.half_widths, "half_widths", least=0.0, strict=False))
+        object.__setattr__(self, "columns", _columns(self.columns))
+
+    @property
+    def order(self) -> float:
+        """∞: the order of the norm."""
+        return math.inf
+
+    def reach(self, dim: int) -> Array:
+        """The half-widths in the free coordinates, 0 in the others."""
+        return _spread(self.half_widths, self.free(dim), dim, "half_widths")
+
+    def scaled(self, factor: float) -> Rectangle:
+        """The rectangle with other half-widths."""
+        return replace(self, half_widths=(factor * np.asarray(self.half_widths)).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Relative(Perturbation):
+    """All x' in D with |x'_j − x_j| ≤ fractions_j·|x_j| in every coordinate: ±2 % is ``Relative(0.02)``."""
+
+    fractions: float | Sequence[float]
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fractions", _lengths(self.fractions, "fractions", least=0.0, strict=False))
+        if not np.size(self.fractions) or np.max(self.fractions) >= 1:
+            raise ValueError(f"expected fractions below 1 (±2 % is 0.02), got {self.fractions}")
+        object.__setattr__(self, "columns", _columns(self.columns))
+
+    def fraction(self, dim: int) -> Array:
+        """The fractions in the free coordinates, 0 in the others."""
+        return _spread(self.fractions, self.free(dim), dim, "fractions")
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are within the fractions of each row of A."""
+        reached = np.ones((len(A), len(B)), dtype=bool)
+        for a, b, fraction in zip(A.T, B.T, self.fraction(A.shape[1]), strict=True):
+            rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(a).max(), np.abs(b).max()) if fraction else 0.0
+            reached &= np.abs(b - a[:, None]) <= (BOUNDARY * fraction * np.abs(a) + rounding)[:, None]
+        return reached
+
+    def scaled(self, factor: float) -> Relative:
+        """The same with other fractions."""
+        return replace(self, fractions=(factor * np.asarray(self.fractions)).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipsoid(Perturbation):
+    """All x' in D with (x' − x)ᵀ Σ⁻¹ (x' − x) ≤ 1, where Σ is the ``matrix``: for tolerances that go together.
+
+    ``Ellipsoid(9 * covariance)`` holds all that is at most three standard deviations away.
+    """
+
+    matrix: Sequence[Sequence[float]]
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        sigma = numbers(self.matrix, "matrix")
+        if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.all(np.isfinite(sigma)):
+            raise ValueError(
+                f"expected a square matrix of finite numbers, got shape {sigma.shape}: {self.matrix!r:.200}"
+            )
+        if np.abs(sigma - sigma.T).max() > 1e-9 * np.abs(sigma).max() or np.linalg.eigvalsh(sigma).min() <= 0:
+            raise ValueError(
+                f"expected a symmetric positive definite matrix, got {sigma.tolist()}: is it a covariance?"
+            )
+        object.__setattr__(self, "matrix", tuple(map(tuple, ((sigma + sigma.T) / 2).tolist())))
+        object.__setattr__(self, "columns", _columns(self.columns))
+
+    def root(self, free: int) -> Array:
+        """A lower triangular R with R Rᵀ = Σ, so that x' − x = R s with ‖s‖ ≤ 1 (free, free)."""
+        if len(self.matrix) != free:
+            raise ValueError(f"expected a matrix with {free} rows, one per free coordinate, got {len(self.matrix)}")
+        return np.linalg.cholesky(np.array(self.matrix))
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are in the ellipsoid around each row of A."""
+        free = self.free(A.shape[1])
+        whiten = np.linalg.inv(self.root(len(free))).T
+        inside = _within(A[:, free] @ whiten, B[:, free] @ whiten, np.ones(len(free)), 2)
+        return inside & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+
+    def scaled(self, factor: float) -> Ellipsoid:
+        """The ellipsoid with other axes; its matrix must stay invertible, so a factor of 0 becomes 1e-6."""
+        return replace(self, matrix=(max(factor, 1e-6) ** 2 * np.array(self.matrix)).tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class Within(Perturbation):
+    """A set of your own: all x' with contains(x, x'), where project(x, z) is the nearest such x' to z.
+
+    Both get the coordinates in ``columns`` (all that are numbers by default) as arrays, in your own units. With
+    ``vectorized=True`` they get rows (n, k) instead and return n truth values and (n, k) coordinates. Finite domains
+    need no ``project``.
+    """
+
+    contains: Callable[[Array, Array], Any]
+    project: Callable[[Array, Array], Any] | None = None
+    vectorized: bool = False
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", _columns(self.columns))
+        if not callable(self.contains) or not (self.project is None or callable(self.project)):
+            raise TypeError(
+                f"expected functions contains(x, z) and project(x, z), got {self.contains!r}, {self.project!r}"
+            )
+
+    def members(self, X: Array, Z: Array) -> Mask:
+        """Row by row, whether z is in the set of x (n,)."""
+        try:
+            if self.vectorized:
+                return np.asarray(self.contains(X, Z), dtype=bool).reshape(len(X))
+            return np.array([bool(self.contains(x, z)) for x, z in zip(X, Z, strict=True)], dtype=bool)
+        except ValueError as error:
+            what = f"{len(X)} truth values for as many rows" if self.vectorized else "True or False"
+            raise ValueError(f"expected contains(x, z) to return {what}, got what NumPy says of it: {error}") from error
+
+    def projected(self, X: Array, Z: Array) -> Array:
+        """Row by row, the nearest z in the set of x (n, k)."""
+        if self.project is None:
+            raise ValueError("expected a projection for a continuous domain: Within(contains, project)")
+        nearest = self.project(X, Z) if self.vectorized else [self.project(x, z) for x, z in zip(X, Z, strict=True)]
+        rows = np.asarray(nearest, dtype=float) if len(Z) else Z
+        if rows.shape != Z.shape or not np.all(np.isfinite(rows)):
+            raise ValueError(f"expected project(x, z) to return {Z.shape[1]} finite coordinates, got {nearest!r:.200}")
+        return rows
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are in the set of each row of A."""
+        free = self.free(A.shape[1])
+        a, b = (np.repeat(A[:, free], len(B), axis=0), np.tile(B[:, free], (len(A), 1)))
+        inside = self.members(a, b).reshape(len(A), len(B))
+        return inside & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+
+    def scaled(self, factor: float) -> Within:
+        """Refused: only its author knows how to make such a set larger."""
+        raise ValueError("expected a set with a size, such as Ball(0.1): a set of your own cannot be made larger")
+
+
+@dataclass(frozen=True, eq=False)
+class Hamming(Perturbation):
+    """All x' in D that differ from x in at most ``radius`` of the (categorical) columns and nowhere else."""
+
+    radius: int = 1
+    columns: Sequence[int | str] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.radius, bool) or not isinstance(self.radius, int | np.integer) or self.radius < 0:
+            raise ValueError(f"expected a Hamming radius of 0, 1, 2, ... columns, got {self.radius!r}")
+        object.__setattr__(self, "radius", int(self.radius))
+        object.__setattr__(self, "columns", _columns(self.columns))
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B differ from each row of A in few enough columns."""
+        from scipy.spatial.distance import cdist
+
+        free = self.free(A.shape[1])
+        differ = np.rint(cdist(A[:, free], B[:, free], "hamming") * len(free))
+        return (differ <= self.radius) & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+
+    def scaled(self, factor: float) -> Hamming:
+        """The same with another radius, rounded down to whole columns."""
+        return replace(self, radius=math.floor(factor * self.radius))
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Perturbation):
+    """All x' in D with distance(x, x') ≤ eps, for any function of two points; it need not be a metric.
+
+    With ``columns``, it sees these coordinates only and the others cannot change. With ``vectorized=True`` it is called
+    as distance(x, X) with the rows X of candidates, and returns one value each.
+    """
+
+    distance: Callable[[Array, Array], Any]
+    eps: float
+    vectorized: bool = False
+    columns: Sequence[int | str] | None = None
+
+    def scaled(self, factor: float) -> Distance:
+        """The same distance with another eps."""
+        return replace(self, eps=factor * self.eps)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eps", _eps(self.eps))
+        object.__setattr__(self, "columns", _columns(self.columns))
+        if not callable(self.distance):
+            raise TypeError(f"expected a function distance(x, x') of two points, got {self.distance!r}")
+
+    def reaches(self, A: Array, B: Array) -> Mask:
+        """Which rows of B are within eps of each row of A."""
+        free = self.free(A.shape[1])
+        fixed = np.setdiff1d(np.arange(A.shape[1]), free)
+        if len(fixed):
+            return replace(self, columns=None).reaches(A[:, free], B[:, free]) & _same(A, B, fixed)
+        distances = np.array([self._row(a, B) for a in A])
+        if np.any(np.isnan(distances)):
+            a, b = np.argwhere(np.isnan(distances))[0]
+            raise ValueError(
+                f"expected a distance that is a number, got NaN between {A[a].tolist()} and {B[b].tolist()}: "
+                "return math.inf for points that cannot be reached"
+            )
+        return distances <= self.eps * BOUNDARY
+
+    def _row(self, a: Array, B: Array) -> Array:
+        if not self.vectorized:
+            each = [self.distance(a, b) for b in B]
+            plain = all(type(d) is float or type(d) is np.float64 for d in each)
+            return np.array(each if plain else [_scalar(d) for d in each])
+        distances = np.asarray(self.distance(a, B), dtype=float)
+        if distances.shape != (len(B),):
+            raise ValueError(f"expected distance(x, X) to return {len(B)} values, got {distances.size}")
+        return distances
+
+
+def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
+    from scipy.spatial.distance import cdist
+
+    free = np.flatnonzero(reach > 0)
+    inside = np.ones((len(A), len(B)), dtype=bool)
+    if len(free):
+        metric: Literal["cityblock", "euclidean", "chebyshev"]
+        metric = "cityblock" if order == 1 else "euclidean" if order == 2 else "chebyshev"
+        origin = B[:, free].min(axis=0)  # differences of large numbers are exact, of their quotients they are not
+        limit = boundary(reach, np.abs(B).max(axis=0))
+        inside = cdist((A[:, free] - origin) / reach[free], (B[:, free] - origin) / reach[free], metric) <= limit
+    return inside & _same(A, B, np.flatnonzero(reach == 0))
+
+
+def _same(A: Array, B: Array, columns: NDArray[np.intp]) -> Mask:
+    same = np.ones((len(A), len(B)), dtype=bool)
+    for c in columns:
+        same &= A[:, c, None] == B[None, :, c]
+    return same
+
+
+def _scalar(distance: Any) -> float:
+    if np.ndim(distance) != 0 or np.asarray(distance).dtype.kind not in "iuf":
+        raise ValueError(f"expected a distance that is one number, got {distance!r:.200}")
+    return float(distance)
+
+
+def _eps(eps: float) -> float:
+    if isinstance(eps, bool) or not isinstance(eps, int | float | np.number) or not (math.isfinite(eps) and eps >= 0):
+        raise ValueError(f"expected eps as a finite number >= 0, got {eps!r}")
+    return float(eps)
+
+
+def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | tuple[float, ...]:
+    array = numbers(values, what)
+    wrong = ~np.isfinite(array) | (array <= least if strict else array < least)
+    if array.ndim > 1 or np.any(wrong):
+        raise ValueError(f"expected {what} as finite numbers {'>' if strict else '>='} {least}, got {values}")
+    return float(array) if array.ndim == 0 else tuple(array.tolist())
+
+
+def _columns(columns: Sequence[int | str] | None) -> tuple[int | str, ...] | None:
+    if columns is None:
+        return None
+    if np.ndim(columns) != 1:
+        raise ValueError(f"expected a list of column numbers or names, got {columns!r}")
+    chosen = tuple(c if isinstance(c, str) else int(c) for c in columns)
+    if not chosen or any(c < 0 for c in chosen if isinstance(c, int)) or len(set(chosen)) < len(chosen):
+        raise ValueError(f"expected distinct column numbers from 0, or names, got {list(columns)}")
+    return chosen
+
+
+def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:
+    lengths = np.asarray(values, dtype=float)
+    lengths = np.full(len(free), lengths) if lengths.ndim == 0 else lengths
+    if len(lengths) != len(free):
+        raise ValueError(f"expected {len(free)} {what}, one per free coordinate, got {len(lengths)}")
+    full = np.zeros(dim)
+    full[free] = vector(lengths, len(free), what)
+    return full

@@ -1,0 +1,375 @@
+"""The knobs of a space: a float on a linear or log scale, an integer, a category, or one of some fixed candidates.
+
+Each translates between the user's value and coordinates, in which every range goes from 0 to 1.
+
+Notation
+    value        what the user sees, in the user's own unit
+    coordinate   (w(value) − w(low)) / (w(high) − w(low)), where w is the identity, or log on a log scale;
+                 of a category its number 0, 1, 2, ...; of a candidate its columns, each scaled to [0, 1]
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from stableopt.base.arrays import Array, frozen, is_number, row_of
+from stableopt.base.values import Value
+from stableopt.sets.domains import Domain, Points
+
+_MOST = 10**6  # values of an integer that are told apart
+
+
+class Variable(Value, ABC):
+    """One knob: a range or a list of choices."""
+
+    numeric: bool = True
+    """Whether its value is one number, which a tolerance can change."""
+
+    @property
+    def width(self) -> int:
+        """How many coordinates it has."""
+        return 1
+
+    @property
+    def categories(self) -> Sequence[int]:
+        """Which of its coordinates are numbers of categories, without an order."""
+        return ()
+
+    @property
+    @abstractmethod
+    def choices(self) -> Array | None:
+        """All values it can have as rows of coordinates (m, width); None if it varies continuously."""
+
+    @property
+    def reachable(self) -> tuple[float, float]:
+        """Smallest and largest coordinate at which f can be evaluated."""
+        return 0.0, 1.0
+
+    @abstractmethod
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        """The coordinates of a value; an error that tells what it could be."""
+
+    @abstractmethod
+    def decode(self, coordinates: Array) -> Any:
+        """The value at these coordinates, or the nearest one that it can have."""
+
+    def natural(self, coordinates: Array) -> Array:
+        """The coordinates (n, width) in the user's unit, or its log on a log scale: what a kernel of the user sees."""
+        return coordinates
+
+
+class Range(Variable):
+    """A number between two ends."""
+
+    low: float
+    high: float
+    log: bool
+
+    def _check(self) -> None:
+        kind, name = type(self).__name__, f"{type(self).__name__}({self.low!r}, {self.high!r})"
+        if not (is_number(self.low) and is_number(self.high)):
+            raise ValueError(
+                f"expected two finite numbers as the ends of a range, got {name}: use the smallest and the "
+                "largest that you would try"
+            )
+        if not isinstance(self.log, bool | np.bool_):
+            raise ValueError(f"expected log=True or log=False, got log={self.log!r} for {name}")
+        object.__setattr__(self, "log", bool(self.log))
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+        if not self.low < self.high:
+            raise ValueError(
+                f"expected low < high, got {name}: swap them, or leave out what cannot vary"
+                if self.low > self.high
+                else f"expected low < high, got {name}: leave out what cannot vary"
+            )
+        if self.log and self.low <= 0:
+            raise ValueError(f"expected low > 0 on a log scale, got {name}: use {kind}(..., log=False) or a small low")
+        low, high = self.ends
+        for a, b in ((self.low, self.high), (low, high)):  # the logs of a narrow range may be equal
+            if not math.isfinite(b - a) or b - a <= 8 * np.spacing(max(abs(a), abs(b))):
+                raise ValueError(f"expected a range whose width is a number of its own, got {name}: is the unit right?")
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """w(low) and w(high)."""
+        return (math.log(self.low), math.log(self.high)) if self.log else (float(self.low), float(self.high))
+
+    def coordinate(self, values: Array) -> Array:
+        """Coordinates of values."""
+        low, high = self.ends
+        return np.asarray(((np.log(values) if self.log else values) - low) / (high - low))
+
+    def value(self, coordinates: Array) -> Array:
+        """Values at coordinates, before any rounding."""
+        low, high = self.ends
+        natural = low + coordinates * (high - low)
+        return np.asarray(np.exp(natural) if self.log else natural)
+
+    def natural(self, coordinates: Array) -> Array:
+        low, high = self.ends
+        return np.asarray(low + coordinates * (high - low))
+
+
+@dataclass(frozen=True, eq=False)
+class Float(Range):
+    """A number between low and high; ``log=True`` where ratios matter and not differences.
+
+    evaluate: the wider range in which f can still be measured, where perturbations may go beyond low and high.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    evaluate: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.evaluate is None:
+            return
+        try:
+            low, high = self.evaluate
+            good = is_number(low) and is_number(high) and low <= self.low and self.high <= high
+        except (TypeError, ValueError):
+            good = False
+        if not good or (self.log and low <= 0):
+            raise ValueError(
+                f"expected evaluate=(low, high) to be finite, to contain {self.low} to {self.high}"
+                f"{' and to be positive' if self.log else ''}, got {self.evaluate!r}"
+            )
+        object.__setattr__(self, "evaluate", (float(low), float(high)))
+        if not -1e9 <= self.reachable[0] <= self.reachable[1] <= 1e9:
+            raise ValueError(
+                f"expected evaluate=(low, high) to be less than a billion times as wide as {self.low} to {self.high}, "
+                f"got {self.evaluate}: is the unit right?"
+            )
+
+    @property
+    def choices(self) -> None:
+        """None: it varies continuously."""
+        return None
+
+    @property
+    def reachable(self) -> tuple[float, float]:
+        if self.evaluate is None:
+            return 0.0, 1.0
+        with np.errstate(over="ignore"):
+            low, high = self.coordinate(np.array(self.evaluate)).tolist()
+        return low, high
+
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        low, high = self.evaluate or (self.low, self.high)
+        if not is_number(value):
+            raise ValueError(f"expected a finite number for {name}, got {value!r}")
+        below, above = (1e-9 * low, 1e-9 * high) if self.log else (1e-9 * (high - low),) * 2
+        if not low - below <= value <= high + above:
+            raise ValueError(f"expected {name} between {low} and {high}, got {value}")
+        u = float(self.coordinate(np.array(min(max(float(value), low), high))))
+        for _ in range(100):  # until its value leads back to it bit for bit, so that a run can be replayed
+            u, before = float(self.coordinate(np.array(self.decode(np.array([u]))))), u
+            if u == before:
+                break
+        return [u]
+
+    def decode(self, coordinates: Array) -> float:
+        low, high = self.evaluate or (self.low, self.high)
+        u = float(coordinates[0])
+        if 0.0 <= u < 1e-9 or 1.0 - 1e-9 < u <= 1.0:  # the ends exactly, whatever logarithms and searches do
+            return self.low if u < 0.5 else self.high
+        return min(max(float(self.value(coordinates)[0]), low), high)
+
+
+@dataclass(frozen=True, eq=False)
+class Integer(Range):
+    """A whole number between low and high, both included."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        self._check()
+        if self.low != round(self.low) or self.high != round(self.high) or self.high - self.low >= _MOST:
+            raise ValueError(
+                f"expected whole numbers less than {_MOST} apart, got Integer({self.low}, {self.high}): use Float"
+            )
+        if self.log and self.high * np.spacing(self.ends[1]) > 0.1:
+            raise ValueError(
+                f"expected whole numbers whose logs differ, got Integer({self.low}, {self.high}, True): use log=False"
+            )
+
+    @cached_property
+    def choices(self) -> Array:
+        """All of them."""
+        return frozen(self.coordinate(np.arange(self.low, self.high + 1))[:, None])
+
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        if not is_number(value) or value != round(value):
+            raise ValueError(f"expected a whole number for {name}, got {value!r}")
+        if not self.low <= value <= self.high:
+            raise ValueError(f"expected {name} between {self.low:.0f} and {self.high:.0f}, got {value}")
+        return [float(c) for c in self.choices[int(value - self.low)]]
+
+    def decode(self, coordinates: Array) -> int:
+        return round(min(max(float(self.value(coordinates)[0]), self.low), self.high))
+
+
+@dataclass(frozen=True, eq=False)
+class Category(Variable):
+    """One of several values without an order, such as names."""
+
+    values: Sequence[str | int | float | bool]
+
+    numeric = False
+
+    def __post_init__(self) -> None:
+        listed = isinstance(self.values, Sequence | np.ndarray) and not isinstance(self.values, str)
+        values = tuple(v.item() if isinstance(v, np.generic) else v for v in self.values) if listed else ()
+        if len(values) < 2 or not all(isinstance(v, str | bool) or is_number(v) for v in values):
+            raise ValueError(f"expected a list of two or more strings or finite numbers, got {self.values!r:.200}")
+        if len(set(values)) < len(values):
+            raise ValueError(f"expected distinct categories, got {list(values)}")
+        object.__setattr__(self, "values", values)
+
+    @property
+    def categories(self) -> Sequence[int]:
+        return (0,)
+
+    @property
+    def choices(self) -> Array:
+        """Their numbers."""
+        return np.arange(float(len(self.values)))[:, None]
+
+    @property
+    def reachable(self) -> tuple[float, float]:
+        return 0.0, float(len(self.values) - 1)
+
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        value = value.item() if isinstance(value, np.generic) else value
+        same = [  # True is not 1
+            isinstance(value, str | int | float) and isinstance(v, bool) is isinstance(value, bool) and v == value
+            for v in self.values
+        ]
+        if not any(same):
+            raise ValueError(f"expected {name} to be one of {list(self.values)}, got {value!r:.200}")
+        return [float(same.index(True))]
+
+    def decode(self, coordinates: Array) -> Any:
+        return self.values[round(float(coordinates[0]))]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates(Variable):
+    """One row of fixed candidates; written as ``Points(rows)`` in a space.
+
+    words: what the numbers 0, 1, 2, ... in a column stand for: a list for each column, empty where they are numbers.
+    """
+
+    points: Points
+    words: Sequence[Sequence[str]] = ()
+
+    numeric = False
+
+    @classmethod
+    def listed(cls, rows: Sequence[Sequence[Any]]) -> Candidates:
+        """Candidates from rows of which some columns have words only."""
+        columns = list(zip(*rows, strict=True))
+        words = [list(dict.fromkeys(c)) if all(isinstance(v, str) for v in c) else [] for c in columns]
+        codes = [[w.index(v) for v in c] if w else c for c, w in zip(columns, words, strict=True)]
+        return cls(Points([list(row) for row in zip(*codes, strict=True)]), words)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.points, Points):
+            raise TypeError(f"expected candidates as Points(rows), got {self.points!r:.200}")
+        words = tuple(tuple(w) for w in self.words) if any(self.words) else ()
+        if words and len(words) != self.points.dim:
+            raise ValueError(f"expected words for each of {self.points.dim} columns, got {self.words!r:.200}")
+        for w, column in zip(words, self.points.points.T, strict=False):
+            if w and not set(column.tolist()) <= set(range(len(w))):
+                raise ValueError(f"expected numbers of the {len(w)} words {list(w)}, got {column.tolist()!r:.200}")
+        object.__setattr__(self, "words", words)
+        with np.errstate(over="ignore", invalid="ignore"):
+            known = self.choices
+        if not np.all(np.isfinite(known)) or len(np.unique(known, axis=0)) < len(known):
+            raise ValueError(
+                "expected candidates that still differ when scaled to 0 to 1, got some a billionth of a millionth of "
+                f"the range apart in {self.points}: leave out all but one of them"
+            )
+
+    @property
+    def width(self) -> int:
+        return self.points.dim
+
+    @cached_property
+    def _scale(self) -> tuple[Array, Array]:
+        low, span = self.points.points.min(axis=0), np.ptp(self.points.points, axis=0)
+        span = np.where(span > 0, span, 1.0)
+        low[list(self.categories)], span[list(self.categories)] = 0.0, 1.0
+        return low, span
+
+    @property
+    def categories(self) -> Sequence[int]:
+        return [j for j, w in enumerate(self.words) if w]
+
+    @cached_property
+    def choices(self) -> Array:
+        """The rows, scaled."""
+        low, span = self._scale
+        return frozen((self.points.points - low) / span)
+
+    def encode(self, value: Any, name: str) -> Sequence[float]:
+        if not self.words:
+            return [float(c) for c in self.choices[row_of(self.points.points, value, name, "the candidates")]]
+        codes = self._coded(value, name)
+        try:
+            return [float(c) for c in self.choices[row_of(self.points.points, codes, name)]]
+        except ValueError:
+            known = [self.decode(row) for row in self.choices]
+            raise ValueError(f"expected {name} to be one of {known!r:.200}, got {value!r:.200}") from None
+
+    def _coded(self, value: Any, name: str) -> list[Any]:
+        """A row with the numbers of its words."""
+        given = [value] if isinstance(value, str) or np.ndim(value) == 0 else list(value)
+        if len(given) != self.width:
+            raise ValueError(f"expected {name} with {self.width} values, got {value!r:.200}")
+        pairs = list(zip(given, self.words, strict=True))
+        for v, w in pairs:
+            if w and v not in w:
+                raise ValueError(f"expected one of {list(w)} in {name}, got {v!r:.200}")
+        return [w.index(v) if w else v for v, w in pairs]
+
+    def decode(self, coordinates: Array) -> Any:
+        row = self.points.points[int(np.argmin(np.abs(self.choices - coordinates).sum(axis=1)))].tolist()
+        return tuple(w[round(v)] if w else v for v, w in zip(row, self.words or [()] * len(row), strict=True))
+
+    def natural(self, coordinates: Array) -> Array:
+        low, span = self._scale
+        return np.asarray(low + coordinates * span)
+
+
+def variable(given: Any, name: str) -> Variable:
+    """A variable from what users write: two numbers are a range, a list of strings a category, Points candidates."""
+    if isinstance(given, Variable):
+        return given
+    if isinstance(given, Domain):
+        return Candidates(given if isinstance(given, Points) else Points(given.points))
+    given = given.tolist() if isinstance(given, np.ndarray) else given
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        try:
+            if len(given) and all(isinstance(v, str) for v in given):
+                return Category(tuple(given))
+            if len(given) == 2 and not any(isinstance(v, str | bool) for v in given):
+                return Float(given[0], given[1])
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    raise ValueError(
+        f"expected {name} as two numbers (low, high), Float(...), Integer(...), a list of strings (of other values: "
+        f"stableopt.Category), or Points(rows) of candidates, got {given!r:.200}"
+    )
