@@ -97,11 +97,8 @@ def imports(source: str, path: Path, *, top: bool = False) -> Iterator[tuple[int
 
 def wrong_imports(source: str, path: Path) -> list[str]:
     parts = path.relative_to(SOURCE).parts
-    if len(parts) == 1:  # the package's own __init__ collects the public names
-        allowed = CORE
-    else:
-        allowed = ROOMS[parts[0]] | {parts[0]}
-    found = [(line, (target.split(".") + [""])[1]) for line, target in imports(source, path)]
+    allowed = CORE if len(parts) == 1 else ROOMS[parts[0]] | {parts[0]}  # one part: what collects the public names
+    found = [(line, [*target.split("."), ""][1]) for line, target in imports(source, path)]
     where = path.relative_to(SOURCE)
     return [f"{where}:{line} imports {room or 'stableopt itself'}" for line, room in found if room not in allowed]
 

@@ -103,7 +103,7 @@ UNCERTAINTY = [
     ("labels as a matrix", lambda: Groups.from_labels([["a", "x"], ["b", "x"]]), ValueError, "expected", "label"),
     ("too few names", lambda: Groups([[0], [1]], ["a"]), ValueError, "name", "2"),
     ("group beyond the domain", lambda: Setting(LINE, Groups([[0, 1, 2, 3]])), ValueError, "0 to 2", "point 3 does not exist"),
-    ("group before the domain", lambda: Setting(LINE, Groups([[0, 1, 2], [-1]])), ValueError, "0 to 2", "point -1 does not exist"),
+    ("group before the domain", lambda: Setting(LINE, Groups([[0, 1, 2], [-1]])), ValueError, "numbers of points, 0, 1, 2, ...", "got -1"),
     ("point in no group", lambda: Setting(LINE, Groups([[0], [2]])), ValueError, "point 1 is in no group"),
     ("member that is no number", lambda: Groups([[0.5, 1]]), ValueError, "expected", "0.5"),
     ("groups combined", lambda: Groups([[0]]) * Ball(0.1), TypeError, "members of groups"),

@@ -13,9 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.base.arrays import ReadOnly
-
 _KINDS: dict[str, type[Value]] = {}
+
+
+class ReadOnly:
+    """Base of values whose arrays are read-only, also in copies: pickling alone would make them writeable."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for item in state.values():
+            for part in item if isinstance(item, tuple) else (item,):
+                if isinstance(part, np.ndarray):
+                    part.flags.writeable = False
 
 
 class Value(ReadOnly):

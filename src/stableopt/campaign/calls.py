@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.base.arrays import is_number
+from stableopt.base.checks import is_number, not_negative, whole
 from stableopt.campaign.results import Assessment, Result
 from stableopt.campaign.tables import experiments
 from stableopt.loop.answers import Query
@@ -163,11 +163,10 @@ def _run(
     """The loop of `maximize` and `minimize`."""
     if not callable(f):
         raise TypeError(f"expected a function of a point, got {f!r}")
-    if isinstance(evaluations, bool) or not isinstance(evaluations, int | np.integer) or evaluations < 0:
-        raise ValueError(f"expected evaluations as a whole number of at least 0, got {evaluations!r}")
+    whole(evaluations, 0, "evaluations as a whole number of at least 0")
     for name, limit in (("seconds", seconds), ("target", target)):
-        if limit is not None and (not is_number(limit) or limit < 0):
-            raise ValueError(f"expected {name} as a number of at least 0, got {limit!r}")
+        if limit is not None:
+            not_negative(limit, f"{name} as a number of at least 0")
     if callback is not None and not callable(callback):
         raise TypeError(f"expected a callback that takes a result, got {callback!r}")
     if data is not None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import numbers
+from stableopt.base.checks import numbers
 from stableopt.loop.answers import Report, readable
 from stableopt.loop.optimizer import Optimizer
 from stableopt.sets.uncertainty import Estimate

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import is_number
+from stableopt.base.checks import deviation, is_number
 
 NOISE = "noise"
 """The column of a table with the standard deviation of each value, unless a variable has this name."""
@@ -118,12 +118,7 @@ def _std(s: Any) -> float | None:
     """The standard deviation of a value's noise; None where only the model knows."""
     if _missing(s):
         return None
-    if not is_number(s) or not 0 < s < 1e150:
-        raise ValueError(
-            "expected the noise of a value as a standard deviation above 0 (None or NaN if it is that of the model), "
-            f"got {s!r:.200}"
-        )
-    return float(s)
+    return deviation(s, "the noise of a value as a standard deviation above 0 (None or NaN if it is that of the model)")
 
 
 def _missing(v: Any) -> bool:

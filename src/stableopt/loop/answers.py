@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.base.arrays import ReadOnly
+from stableopt.base.values import ReadOnly
 from stableopt.loop.state import Index
 
 

@@ -16,7 +16,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import is_number
+from stableopt.base.checks import is_number
 from stableopt.base.values import from_dict
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.listed import FiniteState

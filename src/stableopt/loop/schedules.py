@@ -22,9 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-import numpy as np
-
-from stableopt.base.arrays import is_number
+from stableopt.base.checks import not_negative, positive, share, whole
 from stableopt.base.values import Value
 
 Gamma = float | Callable[[int], float] | None
@@ -46,11 +44,11 @@ class Schedule(Value, ABC):
 
     def beta(self, t: int, information_gain: float = 0.0) -> float:
         """β_t for the bounds of round t = 1, 2, ..., after t − 1 observations with this realised information gain."""
-        if not isinstance(t, int | np.integer) or isinstance(t, bool) or t < 1:
-            raise ValueError(f"expected a round t = 1, 2, ..., got {t!r}")
-        if not (is_number(information_gain) and information_gain >= 0):
-            raise ValueError(f"expected an information gain of 0 or more, got {information_gain!r}")
-        return self._beta(int(t), float(information_gain))
+        t, gain = (
+            whole(t, 1, "a round t = 1, 2, ..."),
+            not_negative(information_gain, "an information gain of 0 or more"),
+        )
+        return self._beta(t, gain)
 
 
 @final
@@ -89,8 +87,7 @@ class Alternating(Schedule):
     def __post_init__(self) -> None:
         _store(self, "small", _positive(self.small, "small"))
         _store(self, "large", _positive(self.large, "large"))
-        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
-            raise ValueError(f"expected every as a number of rounds 1, 2, 3, ..., got {self.every!r}")
+        _store(self, "every", whole(self.every, 1, "every as a number of rounds 1, 2, 3, ..."))
 
     @property
     def promise(self) -> str:
@@ -319,9 +316,7 @@ def _gain(gamma: Gamma, t: int, realised: float) -> float:
     if gamma is None:
         return realised
     bound = gamma(t - 1) if callable(gamma) else gamma
-    if not (is_number(bound) and bound >= 0):
-        raise ValueError(f"expected gamma to be 0 or more, got {bound!r} for {t - 1} observations")
-    return float(bound)
+    return not_negative(bound, f"gamma to be 0 or more for {t - 1} observations")
 
 
 def _rkhs_promise(schedule: LikelihoodRatio | Rkhs) -> str:
@@ -339,29 +334,19 @@ def _check_rkhs(schedule: LikelihoodRatio | Rkhs | FixedDesign) -> None:
 def _check_gamma(gamma: Gamma) -> Gamma:
     if gamma is None or callable(gamma):
         return gamma
-    if not (is_number(gamma) and gamma >= 0):
-        raise ValueError(
-            f"expected gamma as a number >= 0, a function of the observations' number or None, got {gamma!r}"
-        )
-    return float(gamma)
+    return not_negative(gamma, "gamma as a number >= 0, a function of the observations' number or None")
 
 
 def _positive(value: float, what: str) -> float:
-    if not (is_number(value) and value > 0):
-        raise ValueError(f"expected a {what} above 0, got {value!r}")
-    return float(value)
+    return positive(value, f"a {what} above 0")
 
 
 def _probability(value: float, what: str) -> float:
-    if not (is_number(value) and 0 < value < 1):
-        raise ValueError(f"expected {what} strictly between 0 and 1, got {value!r}: 0.1 is usual for xi")
-    return float(value)
+    return share(value, f"{what} strictly between 0 and 1", "0.1 is usual for xi")
 
 
 def _count(value: int, what: str) -> int:
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"expected a {what} of 1 or more, got {value!r}")
-    return int(value)
+    return whole(value, 1, f"a {what} of 1 or more")
 
 
 def _store(schedule: Schedule, name: str, value: object) -> None:

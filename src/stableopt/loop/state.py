@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from stableopt.base.arrays import Array, ReadOnly
+from stableopt.base.arrays import Array
+from stableopt.base.values import ReadOnly
 from stableopt.model.learning import Belief, Learned
 
 Index: TypeAlias = Any

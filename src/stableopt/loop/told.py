@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, is_number
+from stableopt.base.arrays import Array
+from stableopt.base.checks import is_number
 from stableopt.loop.answers import Query
 from stableopt.loop.state import Index, Observation
 from stableopt.maxmin.region import SpaceRegion

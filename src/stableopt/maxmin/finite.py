@@ -24,8 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stableopt.base.arrays import Array, Indices, frozen
-from stableopt.sets.uncertainty import Mask
+from stableopt.base.arrays import Array, Indices, Mask, frozen
 
 GATHERED = 2**22  # about how many values of lists are brought together at once
 

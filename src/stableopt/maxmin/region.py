@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, ReadOnly, cartesian
+from stableopt.base.arrays import Array, Mask, cartesian
+from stableopt.base.values import ReadOnly
 from stableopt.maxmin.movers import ChoiceMover, EllipsoidMover, Mover, NormMover, OwnMover, choice_or_range
 from stableopt.sets.domains import Domain, Points
 from stableopt.sets.perturbations import Ellipsoid, NormBall, Rectangle, Relative, Within
 from stableopt.sets.spaces import Point, Space, space_of
-from stableopt.sets.uncertainty import Estimate, Mask, Parameters, Perturbation, UncertaintySet
+from stableopt.sets.uncertainty import Estimate, Parameters, Perturbation, UncertaintySet
 from stableopt.sets.variables import Float, Integer, Range
 
 _CORNERS = 6  # whole numbers of which all ways to round are tried

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stableopt.base.arrays import Array, Indices, ReadOnly, frozen, row_of, vector
+from stableopt.base.arrays import Array, Indices, Mask, frozen
+from stableopt.base.checks import row_of, vector
+from stableopt.base.values import ReadOnly
 from stableopt.maxmin.finite import (
     AxisMinima,
     FiniteMaxMin,
@@ -32,7 +34,7 @@ from stableopt.maxmin.finite import (
 from stableopt.sets.domains import Domain, Grid
 from stableopt.sets.groups import Groups
 from stableopt.sets.perturbations import Hamming, NormBall, boundary
-from stableopt.sets.uncertainty import Estimate, Mask, Parameters, Perturbation, UncertaintySet
+from stableopt.sets.uncertainty import Estimate, Parameters, Perturbation, UncertaintySet
 
 LIST_LIMIT = 2**26  # entries of neighbour lists that are kept (4 bytes each); beyond, pairs are tested every time
 

@@ -21,7 +21,8 @@ from typing import Any, Literal, Self, TypeAlias, final
 
 import numpy as np
 
-from stableopt.base.arrays import Array, is_number
+from stableopt.base.arrays import Array
+from stableopt.base.checks import positive
 from stableopt.base.values import Value
 
 Wrt: TypeAlias = Literal["params", "inputs"]
@@ -158,7 +159,7 @@ class Scaled(Kernel):
     variance: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", positive("variance", self.variance))
+        object.__setattr__(self, "variance", strictly_positive("variance", self.variance))
 
     def _values(self, X: Array, Z: Array | None) -> Array:
         values = self.kernel._values(X, Z)
@@ -339,8 +340,6 @@ def _check(X: Array, Z: Array, weights: Array | None = None, shape: tuple[int, .
         raise ValueError(f"expected weights of shape {shape}, one per entry of the kernel, got shape {weights.shape}")
 
 
-def positive(name: str, value: float) -> float:
+def strictly_positive(name: str, value: float) -> float:
     """A field that is a positive finite number, or an error that names it."""
-    if not is_number(value) or value <= 0:
-        raise ValueError(f"expected a positive finite {name}, got {value!r}: pass a number above 0")
-    return float(value)
+    return positive(value, f"a positive finite {name}", "pass a number above 0")

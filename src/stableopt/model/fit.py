@@ -30,7 +30,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack
 
-from stableopt.base.arrays import Array, numbers, vector
+from stableopt.base.arrays import Array
+from stableopt.base.checks import numbers, vector, whole
 from stableopt.model.algebra import Kernel, Pull
 from stableopt.model.gp import GP, NOISE_FLOOR, LinearMean
 from stableopt.model.hyperparameters import (
@@ -104,8 +105,8 @@ def fit(
     is learned from such observations, and else stays as it is. ``iterations`` bounds the steps of each search.
     Without priors, a handful of observations drives hyperparameters to their bounds: see `default_priors`.
     """
-    _check_count("starts", starts, 1)
-    _check_count("iterations", iterations, 1)
+    whole(starts, 1, "starts as a whole number of at least 1")
+    whole(iterations, 1, "iterations as a whole number of at least 1")
     target = _target(gp, _data(gp, X, y, noise), priors or {}, fixed, bounds or {})
     best, *others = tries = [_climb(target, u, iterations) for u in target.starts(starts, np.random.default_rng(seed))]
     for found in others:
@@ -134,7 +135,7 @@ def sample(
     The mean, and each log v without a prior, is uniform within its bounds; the default ones depend on the data.
     """
     for what, count, least in (("n", n, 1), ("burn_in", burn_in, 0), ("thin", thin, 1)):
-        _check_count(what, count, least)
+        whole(count, least, f"{what} as a whole number of at least {least}")
     target = _target(gp, _data(gp, X, y, noise), priors or {}, fixed, bounds or {})
     rng = np.random.default_rng(seed)
     u, gps = target.first, []
@@ -331,11 +332,6 @@ def _target(
     low, high = given[-1] or (float(y.min()) - s, float(y.max()) + s)
     lower, typical, upper = np.array([*ranges, (low, 0.5 * (low + high), high)]).T
     return _Target(gp, data, np.array(free), lower, typical, upper, chosen)
-
-
-def _check_count(what: str, count: Any, least: int) -> None:
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < least:
-        raise ValueError(f"expected {what} as a whole number of at least {least}, got {count!r}")
 
 
 def _data(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None) -> tuple[Array, Array, Array | None]:

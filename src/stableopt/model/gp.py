@@ -29,8 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import lapack
 
-from stableopt.base.arrays import Array, ReadOnly, cartesian, frozen, is_number, numbers, vector
-from stableopt.base.values import Value
+from stableopt.base.arrays import Array, cartesian, frozen
+from stableopt.base.checks import LARGEST_NOISE, deviation, number, numbers, vector
+from stableopt.base.values import ReadOnly, Value
 from stableopt.model.algebra import Kernel
 from stableopt.model.factors import (
     PRODUCT_NOISE,
@@ -81,14 +82,10 @@ class GP(Value):
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise TypeError(f"expected a kernel such as SE(0.2), got {self.kernel!r}")
-        if not (is_number(self.noise) and 0 < self.noise < 1e150):
-            raise ValueError(f"expected a noise standard deviation above 0, got {self.noise!r}; use a tiny one if none")
-        object.__setattr__(self, "noise", float(self.noise))
-        if isinstance(self.mean, LinearMean):
-            return
-        if not is_number(self.mean):
-            raise ValueError(f"expected a finite prior mean, got {self.mean!r}")
-        object.__setattr__(self, "mean", float(self.mean))
+        noise = deviation(self.noise, "a noise standard deviation above 0", "use a tiny one if there is none")
+        object.__setattr__(self, "noise", noise)
+        if not isinstance(self.mean, LinearMean):
+            object.__setattr__(self, "mean", number(self.mean, "a finite prior mean"))
 
     @classmethod
     def linear(cls, mean: ArrayLike, covariance: ArrayLike, noise: float) -> GP:
@@ -404,5 +401,5 @@ def _check_noise(noise: ArrayLike | None, t: int | None = None) -> None:
     values = numbers(noise, "noise")
     if values.shape not in ((), (t,)):
         raise ValueError(f"expected noise as one standard deviation or {t} of them, got shape {values.shape}")
-    if not np.all((values > 0) & (values < 1e150) | (np.isnan(values) & (values.ndim > 0))):
+    if not np.all((values > 0) & (values < LARGEST_NOISE) | (np.isnan(values) & (values.ndim > 0))):
         raise ValueError(f"expected noise standard deviations above 0, got {noise!r:.200}; use a tiny one if none")

@@ -24,7 +24,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from stableopt.base.arrays import Array, is_number, numbers
+from stableopt.base.arrays import Array
+from stableopt.base.checks import numbers, share
 from stableopt.model.algebra import (
     Blocks,
     Factors,
@@ -36,7 +37,7 @@ from stableopt.model.algebra import (
     Sum,
     Wrt,
     in_one_block,
-    positive,
+    strictly_positive,
 )
 from stableopt.model.radial import bessel, matern, matern_and_slope, squared_distances
 
@@ -137,7 +138,7 @@ class Matern(Stationary):
     lengthscale: float | Sequence[float] = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nu", positive("nu", self.nu))
+        object.__setattr__(self, "nu", strictly_positive("nu", self.nu))
         object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
 
     def _g(self, squared: Array) -> Array:
@@ -225,9 +226,8 @@ class Categorical(Kernel):
     correlation: float = 0.5
 
     def __post_init__(self) -> None:
-        if not (is_number(self.correlation) and 0 < self.correlation < 1):
-            raise ValueError(f"expected a correlation strictly between 0 and 1, got {self.correlation!r}: try 0.5")
-        object.__setattr__(self, "correlation", float(self.correlation))
+        correlation = share(self.correlation, "a correlation strictly between 0 and 1", "try 0.5")
+        object.__setattr__(self, "correlation", correlation)
 
     def _values(self, X: Array, Z: Array | None) -> Array:
         return np.ones(len(X)) if Z is None else self._powers(X.shape[1])[_mismatches(X, Z)]
@@ -278,7 +278,7 @@ def _mismatches(X: Array, Z: Array) -> NDArray[np.intp]:
 
 def _lengthscale(value: Any) -> float | tuple[float, ...]:
     if np.ndim(value) == 0:
-        return positive("lengthscale", value)
+        return strictly_positive("lengthscale", value)
     if np.ndim(value) > 1 or len(value) == 0:
         raise ValueError(f"expected lengthscale to be a number or a sequence with one per column, got {value}")
-    return tuple(positive("lengthscale", scale) for scale in value)
+    return tuple(strictly_positive("lengthscale", scale) for scale in value)

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, is_number, vector
+from stableopt.base.arrays import Array
+from stableopt.base.checks import number, positive, vector, whole
 from stableopt.base.values import Value
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.fit import fit, sample
@@ -118,17 +119,14 @@ class Learned(Value):
                 raise ValueError(f"expected {name} as one of {list(known)}, got {getattr(self, name)!r}")
         if not (self.kernel is None or isinstance(self.kernel, Kernel) or self.kernel in KERNELS):
             raise ValueError(f"expected a kernel or one of {list(KERNELS)}, got {self.kernel!r}")
-        if self.noise is not None and not (is_number(self.noise) and self.noise > 0):
-            raise ValueError(
-                f"expected noise as a standard deviation above 0, or None to learn it, got {self.noise!r}: for an "
-                "exact f, a millionth of its usual size will do"
-            )
-        if self.mean is not None and not is_number(self.mean):
-            raise ValueError(f"expected a finite mean, or None to learn it, got {self.mean!r}")
+        if self.noise is not None:
+            remedy = "for an exact f, a millionth of its usual size will do"
+            positive(self.noise, "noise as a standard deviation above 0, or None to learn it", remedy)
+        if self.mean is not None:
+            number(self.mean, "a finite mean, or None to learn it")
         for name, least in (("samples", 1), ("every", 1), ("burn_in", 0), ("thin", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"expected {name} as a whole number of at least {least}, got {value!r}")
+            count = whole(getattr(self, name), least, f"{name} as a whole number of at least {least}")
+            object.__setattr__(self, name, count)
         # As tuples, which are compared and written as JSON, and cannot be changed.
         fixed = (self.fixed,) if isinstance(self.fixed, str) else tuple(self.fixed)
         for name, remedy in (("noise", "noise=..."), ("mean", "mean=...")):

@@ -20,7 +20,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, ReadOnly, frozen
+from stableopt.base.arrays import Array, frozen
+from stableopt.base.values import ReadOnly
 from stableopt.model.gp import Bound, Posterior, TrackedPosterior
 from stableopt.model.stationary import StationaryBound, total
 

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import final
 
-from stableopt.base.arrays import is_number
+from stableopt.base.checks import is_number
 from stableopt.base.values import Value
 
 

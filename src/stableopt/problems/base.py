@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, cartesian, frozen, vector
+from stableopt.base.arrays import Array, cartesian, frozen
+from stableopt.base.checks import vector
 from stableopt.maxmin.setting import Decision, Setting
 from stableopt.model.gp import GP
 from stableopt.sets.domains import Domain

@@ -14,7 +14,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, cartesian, frozen, matrix, row_of, vector
+from stableopt.base.arrays import Array, cartesian, frozen
+from stableopt.base.checks import matrix, row_of, vector
 from stableopt.base.values import Value
 
 

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stableopt.base.checks import whole
 from stableopt.sets.uncertainty import UncertaintySet
+
+_MEMBERS = "members of groups as numbers of points, 0, 1, 2, ..."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,7 +35,7 @@ class Groups(UncertaintySet):
             raise ValueError(
                 f"expected a list of members for each group, got {members!r:.200}; labels: from_labels(...)"
             )
-        groups = tuple(tuple(sorted({_number(i) for i in group})) for group in members)
+        groups = tuple(tuple(sorted({whole(i, 0, _MEMBERS) for i in group})) for group in members)
         names = tuple(range(len(groups))) if self.names is None else tuple(_name(name) for name in self.names)
         if not groups or len(names) != len(groups) or len(set(names)) != len(names):
             raise ValueError(f"expected at least one group and one distinct name each, got {len(groups)} and {names}")
@@ -67,13 +70,9 @@ class Groups(UncertaintySet):
         return f"Groups({len(self.lists)} groups)"
 
 
-def _number(member: Any) -> int:
-    if isinstance(member, bool) or not isinstance(member, int | np.integer):
-        raise ValueError(f"expected members of groups as numbers of points, 0, 1, 2, ..., got {member!r}")
-    return int(member)
-
-
 def _name(name: Any) -> str | int:
-    if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+    if isinstance(name, str):
+        return str(name)
+    if isinstance(name, bool) or not isinstance(name, int | np.integer):
         raise TypeError(f"expected names of groups as strings or whole numbers, got {name!r}")
-    return str(name) if isinstance(name, str) else int(name)
+    return int(name)

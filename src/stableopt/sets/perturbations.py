@@ -21,8 +21,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stableopt.base.arrays import Array, numbers, vector
-from stableopt.sets.uncertainty import Mask, Perturbation
+from stableopt.base.arrays import Array, Mask
+from stableopt.base.checks import not_negative, numbers, vector, whole
+from stableopt.sets.uncertainty import Perturbation
 
 BOUNDARY = 1.0 + 1e-9
 
@@ -62,7 +63,7 @@ class Ball(NormBall):
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", _eps(self.eps))
+        object.__setattr__(self, "eps", not_negative(self.eps, "eps as a finite number >= 0"))
         if self.norm not in (1, 2, math.inf, "inf"):
             raise ValueError(f"expected the norm 1, 2 or 'inf', got {self.norm!r}; others: Distance(d, eps)")
         object.__setattr__(self, "norm", "inf" if self.norm in (math.inf, "inf") else int(self.norm))
@@ -242,9 +243,7 @@ class Hamming(Perturbation):
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.radius, bool) or not isinstance(self.radius, int | np.integer) or self.radius < 0:
-            raise ValueError(f"expected a Hamming radius of 0, 1, 2, ... columns, got {self.radius!r}")
-        object.__setattr__(self, "radius", int(self.radius))
+        object.__setattr__(self, "radius", whole(self.radius, 0, "a Hamming radius of 0, 1, 2, ... columns"))
         object.__setattr__(self, "columns", _columns(self.columns))
 
     def reaches(self, A: Array, B: Array) -> Mask:
@@ -278,7 +277,7 @@ class Distance(Perturbation):
         return replace(self, eps=factor * self.eps)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", _eps(self.eps))
+        object.__setattr__(self, "eps", not_negative(self.eps, "eps as a finite number >= 0"))
         object.__setattr__(self, "columns", _columns(self.columns))
         if not callable(self.distance):
             raise TypeError(f"expected a function distance(x, x') of two points, got {self.distance!r}")
@@ -334,12 +333,6 @@ def _scalar(distance: Any) -> float:
     if np.ndim(distance) != 0 or np.asarray(distance).dtype.kind not in "iuf":
         raise ValueError(f"expected a distance that is one number, got {distance!r:.200}")
     return float(distance)
-
-
-def _eps(eps: float) -> float:
-    if isinstance(eps, bool) or not isinstance(eps, int | float | np.number) or not (math.isfinite(eps) and eps >= 0):
-        raise ValueError(f"expected eps as a finite number >= 0, got {eps!r}")
-    return float(eps)
 
 
 def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | tuple[float, ...]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from stableopt.base.arrays import Array, cartesian, frozen
+from stableopt.base.checks import is_whole
 from stableopt.base.values import Value
 from stableopt.sets.domains import Domain
 from stableopt.sets.variables import Candidates, Variable, variable
@@ -99,7 +100,7 @@ class Space(Value):
             if name not in self.labels:
                 raise ValueError(f"expected one of the names {self.labels}, got {name!r}{_nearest(name, self.labels)}")
             return self.labels.index(name)
-        if isinstance(name, bool) or not isinstance(name, int | np.integer) or not 0 <= name < self.dim:
+        if not is_whole(name, 0) or name >= self.dim:
             raise ValueError(f"expected a column between 0 and {self.dim - 1}, got {name!r}")
         return int(name)
 

@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stableopt.base.arrays import Array, matrix, row_of
+from stableopt.base.arrays import Array, Mask
+from stableopt.base.checks import matrix, row_of
 from stableopt.base.values import Value
 from stableopt.sets.spaces import Space
-
-Mask = NDArray[np.bool_]
 
 
 class UncertaintySet(Value):

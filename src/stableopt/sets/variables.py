@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.base.arrays import Array, frozen, is_number, row_of
+from stableopt.base.arrays import Array, frozen
+from stableopt.base.checks import is_number, row_of
 from stableopt.base.values import Value
 from stableopt.sets.domains import Domain, Points
 

@@ -34,11 +34,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, ReadOnly, cartesian, is_number
+from stableopt.base.arrays import Array, Indices, Mask, cartesian
+from stableopt.base.checks import is_number
+from stableopt.base.values import ReadOnly
 from stableopt.maxmin.movers import ChoiceMover, NormMover
 from stableopt.maxmin.region import SpaceRegion
 from stableopt.model.gp import Posterior
-from stableopt.sets.uncertainty import Mask
 from stableopt.sets.variables import Integer
 from stableopt.theory.interpolation import interpolation_error
 

@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 
-from stableopt.base.arrays import Array, Indices, ReadOnly, cartesian, frozen, is_number, matrix
+from stableopt.base.arrays import Array, Indices, cartesian, frozen
+from stableopt.base.checks import is_number, is_whole, matrix
+from stableopt.base.values import ReadOnly
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.gp import GP
 from stableopt.model.kernels import SE, Matern
@@ -45,7 +47,7 @@ def max_information_gain(gp: GP, points: ArrayLike | Sequence[Array], rounds: in
     ``points`` are rows (n, p), or the blocks of a domain (a list of arrays (n_i, p_i), such as ``Grid.blocks``) whose
     combinations are the candidates: then a kernel that is a product over them needs no memory for the rows.
     """
-    if not isinstance(rounds, int | np.integer) or isinstance(rounds, bool) or rounds < 1:
+    if not is_whole(rounds, 1):
         raise ValueError(f"expected a number of rounds of 1 or more, got {rounds!r}")
     blocks = _blocks(points)
     chosen, gains, ratios, tangents = _greedy(gp, blocks, rounds)

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, eigh
 
-from stableopt.base.arrays import Array, ReadOnly, cartesian, frozen, is_number, matrix
+from stableopt.base.arrays import Array, cartesian, frozen
+from stableopt.base.checks import is_number, matrix
+from stableopt.base.values import ReadOnly
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled, Sum
 from stableopt.model.gp import GP
 from stableopt.model.kernels import Stationary

@@ -19,7 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, Indices, ReadOnly, frozen, is_number, matrix
+from stableopt.base.arrays import Array, Indices, frozen
+from stableopt.base.checks import is_number, matrix
+from stableopt.base.values import ReadOnly
 from stableopt.loop.schedules import Calibrated, Schedule
 from stableopt.model.gp import GP
 from stableopt.theory.sampling import sample_rkhs

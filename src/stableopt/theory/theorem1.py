@@ -17,7 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, ReadOnly, frozen, is_number, vector
+from stableopt.base.arrays import Array, frozen
+from stableopt.base.checks import is_number, vector
+from stableopt.base.values import ReadOnly
 from stableopt.loop.schedules import Schedule
 
 _ROUNDING = 1e-9  # relative to the terms of an inequality

@@ -23,7 +23,9 @@ import numpy as np
 from numpy.linalg import norm as euclidean
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, ReadOnly, cartesian, is_number
+from stableopt.base.arrays import Array, cartesian
+from stableopt.base.checks import is_number
+from stableopt.base.values import ReadOnly
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.kernels import SE, Matern
 
