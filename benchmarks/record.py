@@ -464,8 +464,11 @@ def main() -> None:
         warnings.simplefilter("ignore")
         for name, record in RUNS.items():
             if arguments.only in name:
-                recorded[name] = record()
                 print(name, file=sys.stderr)
+                try:
+                    recorded[name] = record()
+                except Exception as error:  # of one run: the others are recorded all the same
+                    recorded[name] = f"{type(error).__name__}: {error}"
     arguments.file.write_text(json.dumps(recorded, indent=1), encoding="utf-8")
     print(f"{len(recorded)} runs recorded")
 

@@ -76,9 +76,10 @@ class Ours:
         """The decision by our reporting rule."""
         state = self._optimizer.state
         chosen = self._optimizer.algorithm.reporting.choose(state)
-        decisions = {"own": np.asarray(state.setting.decision(chosen))}
+        decisions = {"own": np.asarray(state.setting.translation.decision(chosen))}
         if thorough:
             decisions |= {
-                name: np.asarray(state.setting.decision(rule.choose(state))) for name, rule in REPORTING.items()
+                name: np.asarray(state.setting.translation.decision(rule.choose(state)))
+                for name, rule in REPORTING.items()
             }
         return decisions

@@ -6,9 +6,9 @@ Gaussian Processes, NeurIPS 2018): a decision is reported, an adversary turns it
 
 from stableopt.campaign.calls import ObjectiveError, assess, maximize, minimize
 from stableopt.loop.answers import Query, Report
+from stableopt.loop.measurements import Round
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.rules import ALGORITHMS, Algorithm
-from stableopt.loop.state import Round
 from stableopt.model.gp import GP
 from stableopt.model.kernels import SE, Categorical, Linear, Matern
 from stableopt.model.learning import Learned

@@ -574,13 +574,15 @@ def test_a_peak_whose_surroundings_nobody_measured_is_not_reported():
     found = so.assess({"x": x.tolist(), "value": y.tolist()}, {"x": (0, 1)}, 0.1)
     state = found.optimizer.state
     assert y.argmax() == 7 and found.decision["x"] == pytest.approx(0.3, abs=0.02)
-    assert state.setting.decision(BestExpected().choose(state))["x"] > 0.7, "the expectation is fooled by it"
+    assert state.setting.translation.decision(BestExpected().choose(state))["x"] > 0.7, (
+        "the expectation is fooled by it"
+    )
 
 
 def test_past_decisions_have_the_bounds_that_a_report_of_them_would_have(assessment):
     state = assessment.optimizer.state
     for decision, low, high in assessment.decisions:
-        index = tuple(state.setting.locate_decision(decision).tolist())
+        index = tuple(state.setting.translation.decision_index(decision).tolist())
         worst, upper, _ = state.certificate(index)
         assert low == pytest.approx(worst.value, abs=1e-3) and high == pytest.approx(upper, abs=1e-3)
 

@@ -29,7 +29,7 @@ from stableopt import (
     Rectangle,
 )
 from stableopt.loop.rules import LargestUcb, Last
-from stableopt.maxmin.setting import Setting
+from stableopt.maxmin.listing import Listing
 from stableopt.model.gp import LinearMean, TrackedPosterior
 from stableopt.sets.uncertainty import Combined
 
@@ -61,28 +61,28 @@ UNCERTAINTY = [
     ("negative half-width", lambda: Rectangle([0.1, -0.1]), ValueError, "half_widths", ">= 0", "-0.1"),
     ("infinite half-width", lambda: Rectangle([INF]), ValueError, "half_widths", "finite", "inf"),
     ("half-widths as a matrix", lambda: Rectangle([[0.1, 0.2]]), ValueError, "half_widths", "[[0.1, 0.2]]"),
-    ("too few half-widths", lambda: Setting(PLANE, Rectangle([0.1])), ValueError, "expected 2 half_widths", "got 1"),
-    ("too many scales", lambda: Setting(LINE, Ball(0.1, scales=[1, 2])), ValueError, "expected 1 scales", "got 2"),
-    ("scales of other columns", lambda: Setting(PLANE, Ball(0.1, scales=[1, 2], columns=[1])), ValueError, "expected 1", "got 2"),
+    ("too few half-widths", lambda: Listing(PLANE, Rectangle([0.1])), ValueError, "expected 2 half_widths", "got 1"),
+    ("too many scales", lambda: Listing(LINE, Ball(0.1, scales=[1, 2])), ValueError, "expected 1 scales", "got 2"),
+    ("scales of other columns", lambda: Listing(PLANE, Ball(0.1, scales=[1, 2], columns=[1])), ValueError, "expected 1", "got 2"),
     ("columns twice", lambda: Ball(0.1, columns=[0, 0]), ValueError, "distinct column", "[0, 0]"),
     ("negative column", lambda: Hamming(1, columns=[-1]), ValueError, "column", "from 0", "[-1]"),
     ("no columns", lambda: Rectangle([], columns=[]), ValueError, "column"),
-    ("column out of range", lambda: Setting(PLANE, Ball(0.1, columns=[2])), ValueError, "2 coordinates", "got [2]"),
-    ("Hamming column out of range", lambda: Setting(PLANE, Hamming(1, [5])), ValueError, "2 coordinates", "got [5]"),
+    ("column out of range", lambda: Listing(PLANE, Ball(0.1, columns=[2])), ValueError, "2 coordinates", "got [2]"),
+    ("Hamming column out of range", lambda: Listing(PLANE, Hamming(1, [5])), ValueError, "2 coordinates", "got [5]"),
     *(
         (f"radius {r!r}", lambda r=r: Hamming(r), ValueError, "Hamming radius", f"got {r!r}")
         for r in (-1, 1.5, "1", True, None)
     ),
     ("no distance", lambda: Distance(0.1, 0.1), TypeError, "expected a function", "got 0.1"),
-    ("NaN distance", lambda: Setting(LINE, distance(NAN)), ValueError, "NaN between", "[0.0]", "math.inf"),
-    ("NaN distances", lambda: Setting(LINE, Distance(lambda x, Z: Z[:, 0] * NAN, 1.0, vectorized=True)), ValueError, "NaN between"),
-    ("too few distances", lambda: Setting(LINE, Distance(lambda x, Z: [0.0, 0.0], 1.0, vectorized=True)), ValueError, "3 values", "got 2"),
-    ("one distance", lambda: Setting(LINE, distance(0.0, vectorized=True)), ValueError, "3 values", "got 1"),
-    ("matrix of distances", lambda: Setting(LINE, Distance(lambda x, Z: abs(Z - Z.T), 1.0, vectorized=True)), ValueError, "3 values", "got 9"),
-    ("distances of varying number", lambda: Setting(LINE, Distance(lambda x, Z: [0.0] * int(1 + 2 * x[0]), 1.0, vectorized=True)), ValueError, "expected distance"),
-    ("distance None", lambda: Setting(LINE, distance(None)), ValueError, "expected", "distance", "None"),
-    ("distance of one pair as an array", lambda: Setting(PLANE, Distance(lambda x, z: abs(x - z), 1.0)), ValueError, "expected", "distance"),
-    ("empty set", lambda: Setting(LINE, Distance(lambda x, z: 0.0 if x[0] < 1 else 9.0, 1.0)), ValueError, "set of [1.0] is empty"),
+    ("NaN distance", lambda: Listing(LINE, distance(NAN)), ValueError, "NaN between", "[0.0]", "math.inf"),
+    ("NaN distances", lambda: Listing(LINE, Distance(lambda x, Z: Z[:, 0] * NAN, 1.0, vectorized=True)), ValueError, "NaN between"),
+    ("too few distances", lambda: Listing(LINE, Distance(lambda x, Z: [0.0, 0.0], 1.0, vectorized=True)), ValueError, "3 values", "got 2"),
+    ("one distance", lambda: Listing(LINE, distance(0.0, vectorized=True)), ValueError, "3 values", "got 1"),
+    ("matrix of distances", lambda: Listing(LINE, Distance(lambda x, Z: abs(Z - Z.T), 1.0, vectorized=True)), ValueError, "3 values", "got 9"),
+    ("distances of varying number", lambda: Listing(LINE, Distance(lambda x, Z: [0.0] * int(1 + 2 * x[0]), 1.0, vectorized=True)), ValueError, "expected distance"),
+    ("distance None", lambda: Listing(LINE, distance(None)), ValueError, "expected", "distance", "None"),
+    ("distance of one pair as an array", lambda: Listing(PLANE, Distance(lambda x, z: abs(x - z), 1.0)), ValueError, "expected", "distance"),
+    ("empty set", lambda: Listing(LINE, Distance(lambda x, z: 0.0 if x[0] < 1 else 9.0, 1.0)), ValueError, "set of [1.0] is empty"),
     ("duplicate parameters", lambda: Parameters([[0.0, 1.0], [0.0, 1.0]]), ValueError, "distinct parameters", "[0.0, 1.0]", "[0, 1]"),
     ("NaN parameter", lambda: Parameters([0.0, NAN]), ValueError, "finite parameters", "nan", "row 1"),
     ("no parameters", lambda: Parameters([]), ValueError, "parameters", "(0,)"),
@@ -102,9 +102,9 @@ UNCERTAINTY = [
     ("a label that is missing", lambda: Groups.from_labels(["a", None]), ValueError, "one kind", "NoneType"),
     ("labels as a matrix", lambda: Groups.from_labels([["a", "x"], ["b", "x"]]), ValueError, "expected", "label"),
     ("too few names", lambda: Groups([[0], [1]], ["a"]), ValueError, "name", "2"),
-    ("group beyond the domain", lambda: Setting(LINE, Groups([[0, 1, 2, 3]])), ValueError, "0 to 2", "point 3 does not exist"),
-    ("group before the domain", lambda: Setting(LINE, Groups([[0, 1, 2], [-1]])), ValueError, "numbers of points, 0, 1, 2, ...", "got -1"),
-    ("point in no group", lambda: Setting(LINE, Groups([[0], [2]])), ValueError, "point 1 is in no group"),
+    ("group beyond the domain", lambda: Listing(LINE, Groups([[0, 1, 2, 3]])), ValueError, "0 to 2", "point 3 does not exist"),
+    ("group before the domain", lambda: Listing(LINE, Groups([[0, 1, 2], [-1]])), ValueError, "numbers of points, 0, 1, 2, ...", "got -1"),
+    ("point in no group", lambda: Listing(LINE, Groups([[0], [2]])), ValueError, "point 1 is in no group"),
     ("member that is no number", lambda: Groups([[0.5, 1]]), ValueError, "expected", "0.5"),
     ("groups combined", lambda: Groups([[0]]) * Ball(0.1), TypeError, "members of groups"),
     ("combined with groups", lambda: Ball(0.1) * Groups([[0]]), TypeError, "Groups"),

@@ -102,7 +102,7 @@ def test_a_random_run_replays_with_its_seed_and_only_with_it():
 def test_the_random_point_of_a_round_does_not_depend_on_what_was_told_before():
     one, other = (start("ball on points", "Stable-GP-Random", seed=3) for _ in range(2))
     one.tell(one.ask(), 1.0)
-    other.tell(one.state.setting.point(5), -3.0)
+    other.tell(one.state.setting.translation.point(5), -3.0)
     assert one.ask().point_index == other.ask().point_index
 
 
@@ -132,7 +132,7 @@ def test_the_order_of_the_data_does_not_matter(data):
     told = [(i, float(i % 3)) for i in chosen]
     for optimizer, order in ((one, told), (other, data.draw(st.permutations(told)))):
         for index, y in order:
-            optimizer.tell(optimizer.state.setting.point(index), y)
+            optimizer.tell(optimizer.state.setting.translation.point(index), y)
     np.testing.assert_allclose(one.state.lcb, other.state.lcb, atol=1e-9)
     np.testing.assert_allclose(one.state.ucb, other.state.ucb, atol=1e-9)
 
@@ -145,9 +145,9 @@ def test_a_point_that_was_not_asked_for_serves_the_decision_that_it_stands_for()
     theta.tell([0.25, 0.8], 1.0)
     assert theta.rounds[0].decision.tolist() == [0.25] and theta.rounds[0].point.tolist() == [0.25, 0.8]
     groups = start("overlapping groups")
-    groups.tell(groups.state.setting.point(17), 1.0)
+    groups.tell(groups.state.setting.translation.point(17), 1.0)
     assert groups.rounds[0].decision == 1
-    groups.tell(groups.state.setting.point(17), 1.0, decision=3)
+    groups.tell(groups.state.setting.translation.point(17), 1.0, decision=3)
     assert groups.rounds[1].decision == 3
 
 
@@ -308,8 +308,10 @@ def strict(text):
 def test_a_stored_run_replays_bit_for_bit(where, name):
     optimizer = start(where, name, seed=11, beta=2.5)
     assert same(Optimizer.from_json(optimizer.to_json(), FUNCTIONS), optimizer)
-    optimizer.tell(optimizer.state.setting.point(4), 0.1 + 0.2)
-    optimizer.tell(optimizer.state.setting.point(4), -0.0, decision=optimizer.state.setting.decision(2))
+    optimizer.tell(optimizer.state.setting.translation.point(4), 0.1 + 0.2)
+    optimizer.tell(
+        optimizer.state.setting.translation.point(4), -0.0, decision=optimizer.state.setting.translation.decision(2)
+    )
     go_on(optimizer, 4)
     text = optimizer.to_json()
     strict(text)
@@ -352,7 +354,7 @@ def test_a_stored_run_replays_with_any_prior(prior, where):
 def test_no_number_is_rounded_in_json(values, beta):
     optimizer = Optimizer(Points([0.1, 1 / 3, 1e-17]), Ball(0.1), GP(SE(1 / 3), 1 / 7, 1e-5), beta=beta)
     for i, y in enumerate(values):
-        optimizer.tell(optimizer.state.setting.point(i % 3), y)
+        optimizer.tell(optimizer.state.setting.translation.point(i % 3), y)
     replayed = Optimizer.from_json(optimizer.to_json())
     assert [r.y for r in replayed.rounds] == values
     assert replayed.state.beta == beta
@@ -413,7 +415,7 @@ def test_the_bounds_of_a_report_are_consistent(where, name, seed, beta):
         assert report.worst_point_index in sets[report.decision_index]
         setting = optimizer.state.setting
         assert report.worst_point.tolist() == setting.point(report.worst_point_index).tolist()
-        assert setting.locate_decision(report.decision) == report.decision_index
+        assert setting.decision_index(report.decision) == report.decision_index
         assert report.t == t and report.exact
 
 

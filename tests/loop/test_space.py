@@ -114,8 +114,8 @@ def test_every_algorithm_runs_in_every_space(name, where):
     assert not report.exact and not report.contradictory and report.t == 3
     setting = optimizer.state.setting
     for r in optimizer.rounds:
-        assert setting.point(setting.locate_point(r.point)) == r.point
-        d, z = setting.locate_decision(r.decision), setting.locate_point(r.point)
+        assert setting.point(setting.point_index(r.point)) == r.point
+        d, z = setting.decision_index(r.decision), setting.point_index(r.point)
         nearest = setting.points(d[None], setting.scenario_of(d[None], z[None]))[0]
         np.testing.assert_allclose(z, nearest, atol=1e-9, err_msg="the point is one that the adversary can choose")
 
@@ -164,7 +164,7 @@ def test_the_first_points_keep_off_the_edges_of_ranges_and_go_everywhere_else():
         state = start(where).state
         Z = np.array([state.design_point(i, 0) for i in range(200)])
         assert 0.1 <= Z[:, inner].min() < 0.12 and 0.88 < Z[:, inner].max() <= 0.9
-        points = [state.setting.point(z) for z in Z]
+        points = [state.setting.translation.point(z) for z in Z]
         if where == "an environment":
             assert Z[:, 1].min() < 0.05 and Z[:, 1].max() > 0.95, "its extremes are likely worst cases"
         if where == "mixed":
@@ -417,7 +417,7 @@ def test_noise_of_an_observation_weakens_it():
 def told_at_once(optimizer, n):
     """n random points at once, to get past the rounds in which the model is learned every time."""
     rows = optimizer.state.setting.points_space.spread(n, 5)
-    points = [optimizer.state.setting.point(row) for row in rows]
+    points = [optimizer.state.setting.translation.point(row) for row in rows]
     optimizer.tell_all(points, [wave(p) for p in points])
     return optimizer
 

@@ -9,6 +9,7 @@ import pickle
 
 import numpy as np
 import pytest
+import stableopt.maxmin.setting as setting_module
 from helpers.adversaries import (
     adversary,
     grids,
@@ -25,11 +26,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-import stableopt.maxmin.finite as finite
-import stableopt.maxmin.setting as setting_module
+import stableopt.maxmin.listed as finite
 from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Points, Rectangle
-from stableopt.maxmin.finite import AxisMinima, Lists, OverTheta, Pairwise, Sliding, Successive
-from stableopt.maxmin.setting import Setting
+from stableopt.maxmin.listed import AxisMinima, Lists, OverTheta, Pairwise, Sliding, Successive
+from stableopt.maxmin.listing import Listing
 
 # ------------------------------------------------------------------------------------------------- the reference
 
@@ -81,7 +81,7 @@ def test_sliding_windows_are_the_brute_force(data):
     ball = data.draw(norm_balls(grid.dim))
     sets, values = adversary(grid, ball), ties(len(grid), data.draw)
     among = data.draw(st.lists(st.integers(0, len(grid) - 1), min_size=1, max_size=8))
-    check(Setting(grid, ball).solver, sets, values, among)
+    check(Listing(grid, ball).solver, sets, values, among)
     slid = sliding(grid, ball)  # also where another solver was chosen above
     check(slid, sets, values, among)
     slid._chunk = data.draw(st.integers(1, 40))
@@ -105,7 +105,7 @@ def test_a_wide_ball_on_a_grid_never_needs_all_pairs(shape, eps, monkeypatch):
     """On a 40 × 40 × 40 grid with eps = 0.7, pairs take 50 s for what sliding does in 0.3 s."""
     monkeypatch.setattr(setting_module, "LIST_LIMIT", 1000)
     grid = Grid.linspace([0] * len(shape), [1] * len(shape), shape)
-    assert isinstance(Setting(grid, Ball(eps)).solver, Sliding)
+    assert isinstance(Listing(grid, Ball(eps)).solver, Sliding)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_sliding_windows_on_many_chunks_are_scipys_minimum_filter(shape, radii, 
         if min(radii) > 0
         else Ball(1.0, order, [r for r in radii if r], [i for i, r in enumerate(radii) if r])
     )
-    solver = Setting(Grid([np.arange(n) for n in shape]), ball).solver
+    solver = Listing(Grid([np.arange(n) for n in shape]), ball).solver
     assert isinstance(solver, Sliding)
     offsets = np.meshgrid(*[np.arange(-int(r), int(r) + 1) for r in radii], indexing="ij")
     parts = np.array([np.abs(o) / max(r, 1.0) for o, r in zip(offsets, radii, strict=True)])
@@ -146,7 +146,7 @@ def test_sliding_windows_on_many_chunks_are_scipys_minimum_filter(shape, radii, 
 def test_axis_minima_are_the_brute_force(data):
     grid = data.draw(grids(most=60))
     ball = data.draw(hammings(grid.dim))
-    solver = Setting(grid, ball).solver
+    solver = Listing(grid, ball).solver
     assert isinstance(solver, AxisMinima)
     values = ties(len(grid), data.draw)
     check(solver, adversary(grid, ball), values, data.draw(st.lists(st.integers(0, len(grid) - 1), max_size=8)))
@@ -157,13 +157,13 @@ def test_axis_minima_are_the_brute_force(data):
 def test_lists_and_pairs_of_norm_balls_are_the_brute_force(data):
     domain = data.draw(points())
     ball = data.draw(norm_balls(domain.dim))
-    solver = Setting(domain, ball).solver
+    solver = Listing(domain, ball).solver
     assert isinstance(solver, Lists)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(setting_module, "LIST_LIMIT", 0)
         rows = data.draw(st.integers(1, 7))
         patch.setattr(finite, "chunk_rows", lambda n: rows)
-        pairwise = Setting(domain, ball).solver
+        pairwise = Listing(domain, ball).solver
         assert isinstance(pairwise, Pairwise)
         sets, values = adversary(domain, ball), ties(len(domain), data.draw)
         among = data.draw(st.lists(st.integers(0, len(domain) - 1), min_size=1, max_size=8))
@@ -198,7 +198,7 @@ def test_lists_and_pairs_of_any_distance_are_the_brute_force(case, data):
             patch.setattr(setting_module, "LIST_LIMIT", limit)
             patch.setattr(setting_module, "chunk_rows", lambda n: rows)
             patch.setattr(finite, "chunk_rows", lambda n: rows)
-            solver = Setting(domain, uncertainty).solver
+            solver = Listing(domain, uncertainty).solver
             assert isinstance(solver, kind)
             check(solver, sets, values, among)
 
@@ -207,7 +207,7 @@ def test_lists_and_pairs_of_any_distance_are_the_brute_force(case, data):
 def test_successive_adversaries_on_a_grid_are_the_brute_force(data):
     grid = data.draw(grids(most=60, dims=(2, 4)))
     uncertainty = data.draw(two_perturbations(grid.dim))
-    solver = Setting(grid, uncertainty).solver
+    solver = Listing(grid, uncertainty).solver
     assert isinstance(solver, Successive)
     values = ties(len(grid), data.draw)
     check(solver, adversary(grid, uncertainty), values, data.draw(st.lists(st.integers(0, len(grid) - 1), max_size=8)))
@@ -226,7 +226,7 @@ def test_parameters_on_top_of_any_perturbation_are_the_brute_force(data):
         uncertainty = moves * theta if data.draw(st.booleans()) else theta * moves
     else:
         uncertainty = theta
-    solver = Setting(domain, uncertainty).solver
+    solver = Listing(domain, uncertainty).solver
     assert isinstance(solver, OverTheta)
     values = ties(solver.n_points, data.draw)
     among = data.draw(st.lists(st.integers(0, len(domain) - 1), max_size=8))
@@ -240,7 +240,7 @@ def test_groups_that_may_overlap_are_the_brute_force(data):
     groups = [[i for i in range(n) if labels[i] == label] for label in sorted(set(labels))]
     groups += data.draw(st.lists(st.lists(st.integers(0, n - 1), min_size=1, unique=True), max_size=4))
     uncertainty = Groups(groups)
-    solver = Setting(Points(np.arange(n)), uncertainty).solver
+    solver = Listing(Points(np.arange(n)), uncertainty).solver
     assert isinstance(solver, Lists)
     values = ties(n, data.draw)
     check(solver, [sorted(g) for g in groups], values, data.draw(st.lists(st.integers(0, len(groups) - 1), max_size=5)))
@@ -251,7 +251,7 @@ def test_thousands_of_groups_of_unequal_size_are_the_brute_force():
     rng = np.random.default_rng(0)
     groups = [rng.choice(2000, size=1 + k % 5, replace=False).tolist() for k in range(6000)] + [range(0, 2000, 700)]
     groups[0] = sorted(set(range(2000)) - {i for group in groups[1:] for i in group}) or groups[0]
-    solver = Setting(Points(np.arange(2000.0)), Groups(groups)).solver
+    solver = Listing(Points(np.arange(2000.0)), Groups(groups)).solver
     for levels in (2, 10**9):
         values = rng.integers(levels, size=2000).astype(float)
         assert solver.minima(values).tolist() == [min(values[i] for i in group) for group in groups]
@@ -263,7 +263,7 @@ def test_thousands_of_groups_of_unequal_size_are_the_brute_force():
 def test_a_grid_and_its_points_have_the_same_worst_cases(data):
     grid = data.draw(grids(most=60))
     uncertainty = data.draw(st.one_of(norm_balls(grid.dim), hammings(grid.dim)))
-    mine, other = (Setting(domain, uncertainty).solver for domain in (grid, Points(grid.points)))
+    mine, other = (Listing(domain, uncertainty).solver for domain in (grid, Points(grid.points)))
     assert type(mine) is not type(other)
     for d in range(len(grid)):
         assert mine.members(d).tolist() == other.members(d).tolist()
@@ -274,14 +274,14 @@ def test_a_solver_leaves_the_values_alone():
     values.flags.writeable = False
     grid = Grid.linspace([0, 0], [1, 1], [4, 6])
     for uncertainty in (Ball(0.4), Ball(0.4, "inf"), Hamming(1), Groups([range(24)])):
-        solver = Setting(grid, uncertainty).solver
+        solver = Listing(grid, uncertainty).solver
         solver.minima(values)
         assert solver.maximin(values).value == solver.minima(values).max()
     assert values.tolist() == list(range(24))
 
 
 def test_the_result_of_a_solver_is_not_overwritten_by_the_next():
-    solver = Setting(Grid.linspace([0, 0], [1, 1], 7), Ball(0.4)).solver
+    solver = Listing(Grid.linspace([0, 0], [1, 1], 7), Ball(0.4)).solver
     first = solver.minima(np.ones(49))
     solver.minima(np.zeros(49))
     assert first.tolist() == [1.0] * 49
@@ -290,7 +290,7 @@ def test_the_result_of_a_solver_is_not_overwritten_by_the_next():
 def test_a_window_far_beyond_the_grid_is_the_whole_grid():
     values = np.array([3.0, 1.0, 2.0, 5.0])
     for eps in (1.0, 1e9, 1e300, 1e308):
-        solver = Setting(Grid.linspace(0, 1e-9, 4), Ball(eps)).solver
+        solver = Listing(Grid.linspace(0, 1e-9, 4), Ball(eps)).solver
         assert solver.minima(values).tolist() == [1.0] * 4
 
 
@@ -298,10 +298,10 @@ def test_a_solver_that_tests_pairs_can_be_pickled(monkeypatch):
     monkeypatch.setattr(setting_module, "LIST_LIMIT", 0)
     domain = Points([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     for uncertainty in (Ball(1.0), Hamming(1), Ball(1.0, columns=[0]) * Hamming(1, [1])):
-        setting = Setting(domain, uncertainty)
+        setting = Listing(domain, uncertainty)
         values = np.array([1.0, 2.0, 3.0])
         again = pickle.loads(pickle.dumps(setting))
-        assert again.solver.minima(values).tolist() == setting.solver.minima(values).tolist()
+        assert again.solver.all_minima(values).tolist() == setting.solver.all_minima(values).tolist()
 
 
 # ---------------------------------------------------------------------------------- numbers and what the user sees
@@ -312,7 +312,7 @@ def test_the_papers_polynomial_has_its_stable_optimum(scattered):
     # max f = 20.82 at (2.82, 4.0), max g = −4.33 at (−0.195, 0.284), g at the maximiser of f = −22.34 (Section 5);
     # the third decimals are those of the 100 × 100 grid (DESIGN.md, trap 6).
     grid = Grid.linspace([-0.95, -0.45], [3.2, 4.4], 100)
-    solver = Setting(Points(grid.points) if scattered else grid, Ball(0.5)).solver
+    solver = Listing(Points(grid.points) if scattered else grid, Ball(0.5)).solver
     f = polynomial(grid.points)
     peak = int(np.argmax(f))
     assert f[peak] == pytest.approx(20.822, abs=5e-4)
@@ -329,14 +329,14 @@ def test_numbers_and_coordinates_of_points_and_decisions_go_back_and_forth(data)
     domain = data.draw(st.one_of(grids(most=30), points(most=15)))
     theta = data.draw(st.none() | parameters())
     uncertainty = Ball(1.0) if theta is None else Ball(1.0) * theta
-    setting = Setting(domain, uncertainty)
+    setting = Listing(domain, uncertainty)
     rows = [[]] if theta is None else np.asarray(theta.theta).tolist()
     expected = [x + row for x, row in itertools.product(domain.points.tolist(), rows)]
     assert [setting.point(i).tolist() for i in range(setting.solver.n_points)] == expected
-    assert [setting.locate_point(z) for z in expected] == list(range(len(expected)))
+    assert [setting.point_index(z) for z in expected] == list(range(len(expected)))
     for d, x in enumerate(domain.points):
         assert setting.decision(d).tolist() == x.tolist()
-        assert setting.locate_decision(x) == d
+        assert setting.decision_index(x) == d
         own = [d * len(rows) + k for k in range(len(rows))]
         assert [setting.decision_of(z) for z in own] == [d] * len(own)
         if isinstance(theta, Estimate):
@@ -348,9 +348,9 @@ def test_numbers_and_coordinates_of_points_and_decisions_go_back_and_forth(data)
 
 
 def test_a_group_is_known_by_its_name_and_a_point_by_its_first_group():
-    setting = Setting(Points([5.0, 6.0, 7.0, 8.0]), Groups({"b": [1, 3], "a": [0, 1, 2]}))
+    setting = Listing(Points([5.0, 6.0, 7.0, 8.0]), Groups({"b": [1, 3], "a": [0, 1, 2]}))
     assert [setting.decision(d) for d in range(2)] == ["b", "a"]
-    assert [setting.locate_decision(name) for name in ("b", "a")] == [0, 1]
+    assert [setting.decision_index(name) for name in ("b", "a")] == [0, 1]
     assert [setting.decision_of(z) for z in range(4)] == [1, 0, 1, 0]
     assert setting.home(0).tolist() == [1, 3]
     assert setting.homes.tolist() == setting.reachable.tolist() == [0, 1, 2, 3]
@@ -362,12 +362,12 @@ def test_a_group_is_known_by_its_name_and_a_point_by_its_first_group():
 @pytest.mark.parametrize("origin", [0.0, 1e5, 1e8, 1.7e9])
 @pytest.mark.parametrize("order", [1, 2, "inf"])
 def test_sets_do_not_depend_on_the_origin(origin, order):
-    line = Setting(Grid([origin + 0.1 * np.arange(30)]), Ball(0.3, order)).solver
+    line = Listing(Grid([origin + 0.1 * np.arange(30)]), Ball(0.3, order)).solver
     assert line.members(10).tolist() == list(range(7, 14))
-    scattered = Setting(Points(origin + 0.1 * np.arange(30)), Ball(0.3, order)).solver
+    scattered = Listing(Points(origin + 0.1 * np.arange(30)), Ball(0.3, order)).solver
     assert [scattered.members(i).tolist() for i in range(30)] == [line.members(i).tolist() for i in range(30)]
     square = Grid([origin + np.arange(12.0)] * 2)
-    on_grid, on_points = (Setting(d, Ball(5.0, order)).solver for d in (square, Points(square.points)))
+    on_grid, on_points = (Listing(d, Ball(5.0, order)).solver for d in (square, Points(square.points)))
     assert all(np.array_equal(on_grid.members(i), on_points.members(i)) for i in range(144))
 
 
@@ -383,7 +383,7 @@ def test_sets_do_not_depend_on_the_origin(origin, order):
 )
 def test_grids_of_many_dimensions_cost_no_more_than_their_points(shape, uncertainty, size):
     grid = Grid([np.arange(n) for n in shape])
-    solver = Setting(grid, uncertainty).solver
+    solver = Listing(grid, uncertainty).solver
     values = np.random.default_rng(0).normal(size=len(grid))
     centre = int(np.ravel_multi_index([n // 2 for n in shape], shape))
     assert len(solver.members(centre)) == size
@@ -395,7 +395,7 @@ def test_grids_of_many_dimensions_cost_no_more_than_their_points(shape, uncertai
 
 def test_long_lists_are_gathered_in_parts(monkeypatch):
     points = np.random.default_rng(0).random((3000, 2))
-    setting = Setting(Points(points), Ball(0.5))
+    setting = Listing(Points(points), Ball(0.5))
     values = np.random.default_rng(1).normal(size=3000)
     lists = setting.solver
     assert len(lists._points) > 2**20
@@ -409,9 +409,9 @@ def test_long_lists_are_gathered_in_parts(monkeypatch):
 def test_many_lists_turned_around_are_the_same_lists(eps, monkeypatch):
     points = np.random.default_rng(0).random((4000, 2))
     values = np.random.default_rng(1).integers(-50, 50, size=4000).astype(float)
-    turned = Setting(Points(points), Ball(eps)).solver
+    turned = Listing(Points(points), Ball(eps)).solver
     monkeypatch.setattr(finite, "GATHERED", 0)
-    as_lists = Setting(Points(points), Ball(eps)).solver
+    as_lists = Listing(Points(points), Ball(eps)).solver
     assert turned._ranks is not None and as_lists._ranks is None
     monkeypatch.setattr(finite, "GATHERED", 2**22)
     assert np.array_equal(turned.minima(values), as_lists.minima(values))

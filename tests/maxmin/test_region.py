@@ -19,9 +19,9 @@ from scipy.optimize import minimize
 from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Parameters, Points, Rectangle
 from stableopt.base.values import from_dict
 from stableopt.maxmin.continuous import ContinuousMaxMin
+from stableopt.maxmin.listing import Listing
 from stableopt.maxmin.movers import ChoiceMover, EllipsoidMover, NormMover, OwnMover
 from stableopt.maxmin.region import SpaceRegion
-from stableopt.maxmin.setting import Setting
 from stableopt.sets.perturbations import Ellipsoid, Relative, Within
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Combined, continuous
@@ -204,13 +204,13 @@ def test_whole_numbers_take_all_whole_steps_and_no_others():
     space = Space({"n": Integer(0, 10), "m": Integer(1, 100, log=True)})
     for norm, eps in itertools.product(NORMS, [0.9, 1.0, 2.0, math.sqrt(5), 3.7]):
         region = SpaceRegion(space, Ball(eps, norm))
-        x = region.locate_decision({"n": 4, "m": 50})
+        x = region.decision_index({"n": 4, "m": 50})
         X, S = np.tile(x, (1000, 1)), np.random.default_rng(0).normal(size=(1000, 2)) * 2
         found = {tuple(region.point(z).values()) for z in region.points(X, region.project(X, S))}
         steps = itertools.product(range(-4, 5), repeat=2)
         allowed = {(4 + i, 50 + j) for i, j in steps if np.linalg.norm([i, j], ord=float(norm)) <= eps * (1 + 1e-9)}
         assert found <= allowed
-        Z = np.array([region.locate_point({"n": n, "m": m}) for n, m in sorted(allowed)])
+        Z = np.array([region.point_index({"n": n, "m": m}) for n, m in sorted(allowed)])
         X = np.tile(x, (len(Z), 1))
         reached = [tuple(region.point(z).values()) for z in region.points(X, region.scenario_of(X, Z))]
         assert reached == sorted(allowed)
@@ -316,9 +316,9 @@ def test_a_wider_evaluation_range_lets_points_leave_but_not_decisions(log):
         assert all(0.8 <= v <= 2.5 for v in values) and min(values) < 1 and max(values) > 2
         rows = region.decisions(50, 0)
         assert rows.min() >= 0 and rows.max() <= 1
-        assert region.decision(region.decision_of(region.locate_point({"x": 2.4}))) == {"x": 2.0}
+        assert region.decision(region.decision_of(region.point_index({"x": 2.4}))) == {"x": 2.0}
         refused(
-            lambda region=region: region.locate_decision({"x": 2.2}), ValueError, "expected a decision within", "got"
+            lambda region=region: region.decision_index({"x": 2.2}), ValueError, "expected a decision within", "got"
         )
     inner = SpaceRegion(Space({"x": Float(1.0, 2.0, log=log)}), Rectangle(0.9))
     assert inner.point(inner.points(np.ones((1, 1)), np.ones((1, 1)))[0]) == {"x": 2.0}
@@ -400,7 +400,7 @@ def test_a_vectorised_set_is_the_same_set():
 def test_a_target_far_away_is_reached_where_f_can_be_evaluated():
     free = Within(lambda x, z: True, lambda x, z: z)
     region = SpaceRegion(Space({"x": Float(0, 1, evaluate=(-9, 9))}), free)
-    row = region.locate_point({"x": 9.0})[None]
+    row = region.point_index({"x": 9.0})[None]
     assert region.points(np.zeros((1, 1)), region.scenario_of(np.zeros((1, 1)), row)) == pytest.approx(row)
 
 
@@ -510,7 +510,7 @@ def test_tiny_tolerances_settle_without_a_warning():
 @pytest.mark.parametrize("uncertainty", [Ball(0.3), Ball(0.3, norm=1), Rectangle(0.3)], ids=str)
 def test_the_end_of_a_log_scale_is_reached(uncertainty, low):
     region = SpaceRegion(Space([Float(low, 1.0, log=True), (0, 1)]), uncertainty)
-    x = region.locate_decision([0.2, 0.5])
+    x = region.decision_index([0.2, 0.5])
     assert ContinuousMaxMin(region).worst(x, Line(np.array([1.0, 0.0]))).value == pytest.approx(0.0, abs=1e-4)
 
 
@@ -720,7 +720,7 @@ def test_a_parameter_in_a_space_takes_all_its_values_and_no_others():
     assert min(values) == 1e-3 and max(values) == 10 and all(p["x"] == 0.3 for p in points)
     assert points[0] == {"x": 0.3, "t": pytest.approx(0.1), "n": 2, "kind": "a", "row": (0.0, 1.0)}
     target = {"x": 0.3, "t": 5.0, "n": 3, "kind": "b", "row": (2.0, 3.0)}
-    row = region.locate_point(target)[None]
+    row = region.point_index(target)[None]
     found = region.point(region.points(np.full((1, 1), 0.3), region.scenario_of(np.full((1, 1), 0.3), row))[0])
     assert found == {**target, "t": pytest.approx(5.0)}
 
@@ -779,7 +779,7 @@ def test_adversaries_side_by_side_keep_to_their_columns():
     region = SpaceRegion(space, sets)
     assert (region.dim, region.width) == (5, 4)
     x = {"a": 0.5, "b": 0.5, "k": "v", "n": 5, "c": 1.5}
-    X = np.tile(region.locate_decision(x), (2, 1))
+    X = np.tile(region.decision_index(x), (2, 1))
     points = [region.point(z) for z in region.points(X, np.array([[1.0, 1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]]))]
     assert [list(p.values()) for p in points] == [
         [0.5, pytest.approx(0.6), "v", 7, pytest.approx(1.65), 1.0],
@@ -797,15 +797,12 @@ def test_decisions_and_points_are_found_again(data):
     X = region.decisions(4, 0)
     Z = region.points(X, region.project(X, np.random.default_rng(0).normal(size=(len(X), region.width))))
     for x, z in zip(X, Z, strict=True):
-        row = region.locate_decision(region.decision(x))
+        row = region.decision_index(region.decision(x))
+        assert np.allclose(row, x, atol=1e-9) and region.decision_index(region.decision(row)).tobytes() == row.tobytes()
+        row = region.point_index(region.point(z))
+        assert region.point_index(region.point(row)).tobytes() == row.tobytes()
         assert (
-            np.allclose(row, x, atol=1e-9) and region.locate_decision(region.decision(row)).tobytes() == row.tobytes()
-        )
-        row = region.locate_point(region.point(z))
-        assert region.locate_point(region.point(row)).tobytes() == row.tobytes()
-        assert (
-            region.locate_decision(region.decision(region.decision_of(row))).tolist()
-            == region.decision_of(row).tolist()
+            region.decision_index(region.decision(region.decision_of(row))).tolist() == region.decision_of(row).tolist()
         )
     assert np.array_equal(region.clip(X), X)
     assert np.array_equal(region.clip(X + 9)[:, ~region._discrete], np.ones_like(X)[:, ~region._discrete])
@@ -833,7 +830,7 @@ def test_relative_on_a_finite_domain_is_its_definition(domain, fractions):
         for x in X
     ]
     assert Relative(fractions).reaches(X, X).tolist() == expected
-    solver = Setting(domain, Relative(fractions)).solver
+    solver = Listing(domain, Relative(fractions)).solver
     assert [solver.members(d).tolist() for d in range(len(X))] == [np.flatnonzero(row).tolist() for row in expected]
 
 
@@ -845,7 +842,7 @@ def test_an_ellipsoid_on_a_finite_domain_is_its_definition(domain, seed, size):
     X, inverse = domain.points, np.linalg.inv(sigma)
     length = np.array([[(z - x) @ inverse @ (z - x) for z in X] for x in X])
     assume(np.abs(length - 1).min() > 1e-6)
-    solver = Setting(domain, Ellipsoid(sigma.tolist())).solver
+    solver = Listing(domain, Ellipsoid(sigma.tolist())).solver
     assert [solver.members(d).tolist() for d in range(len(X))] == [np.flatnonzero(row <= 1).tolist() for row in length]
     round_one = Ellipsoid((size**2 * np.eye(2)).tolist()).reaches(X, X)
     distance = np.linalg.norm(X[:, None] - X, axis=2)
@@ -859,7 +856,7 @@ def test_a_set_of_your_own_on_a_finite_domain_needs_no_projection(domain):
     X = domain.points
     expected = [[bool(z[1] == x[1] and x[0] <= z[0] <= x[0] + 1.0) for z in X] for x in X]
     assert own.reaches(X, X).tolist() == expected
-    solver = Setting(domain, own).solver
+    solver = Listing(domain, own).solver
     assert [solver.members(d).tolist() for d in range(len(X))] == [np.flatnonzero(row).tolist() for row in expected]
 
 
@@ -869,7 +866,7 @@ def test_finite_and_continuous_domains_agree():
     grid, space = Grid([axis, axis]), Space([(0.5, 1.5), (0.5, 1.5)])
     sigma = [[0.04, 0.018], [0.018, 0.01]]
     for uncertainty in (Relative([0.1, 0.2]), Ellipsoid(sigma), Ball(0.2, 1), Rectangle([0.1, 0.0])):
-        setting, region = Setting(grid, uncertainty), SpaceRegion(space, uncertainty)
+        setting, region = Listing(grid, uncertainty), SpaceRegion(space, uncertainty)
         for d in (0, 430, 840, 1680):
             Z = (grid.points[setting.solver.members(d)] - 0.5) / 1.0
             X = np.tile(grid.points[d] - 0.5, (len(Z), 1))
@@ -943,7 +940,7 @@ REFUSED = [
     ("one column by name and by number", lambda: SpaceRegion(XY, Ball(0.1, columns=["speed", 0])), ValueError, "distinct columns", "got ['speed', 0]"),
     ("one column in two sets", lambda: SpaceRegion(XY, Ball(0.1, columns=["speed"]) * Rectangle(0.1, [0])), ValueError, "columns of their own", "got", "speed"),
     ("two sets without columns", lambda: Ball(0.1) * Rectangle(0.1), ValueError, "columns of their own", "got"),
-    ("a name on a finite domain", lambda: Setting(Points([0.0, 1.0]), Ball(0.1, columns=["x"])), ValueError, "expected numbers of columns", "got ['x']"),
+    ("a name on a finite domain", lambda: Listing(Points([0.0, 1.0]), Ball(0.1, columns=["x"])), ValueError, "expected numbers of columns", "got ['x']"),
     ("too many half-widths", lambda: SpaceRegion(XY, Rectangle([0.1] * 4)), ValueError, "expected 3 half_widths", "got 4"),
     ("too few fractions", lambda: SpaceRegion(PLANE, Relative([0.1])), ValueError, "expected 2 fractions", "got 1"),
     ("a matrix of another size", lambda: SpaceRegion(PLANE, Ellipsoid([[1.0]])), ValueError, "matrix with 2 rows", "got 1"),
@@ -960,12 +957,12 @@ REFUSED = [
     ("no set", lambda: SpaceRegion(PLANE, 0.1), TypeError, "expected an uncertainty set such as Ball", "got 0.1"),
     ("a class for a set", lambda: SpaceRegion(PLANE, Ball), TypeError, "expected an uncertainty set", "got <class"),
     ("rows of a space", lambda: Parameters(PLANE).block, TypeError, "finitely many parameters", "got Space"),
-    ("a space on a finite solver", lambda: Setting(Points([0.0, 1.0]), Parameters(PLANE)), TypeError, "finitely many", "got Space"),
+    ("a space on a finite solver", lambda: Listing(Points([0.0, 1.0]), Parameters(PLANE)), TypeError, "finitely many", "got Space"),
     ("an estimate outside of its space", lambda: Estimate(Space({"t": (0, 1)}), {"t": 3}, Ball(0.1)), ValueError, "expected t between 0.0 and 1.0", "got 3"),
     ("an estimate of another name", lambda: Estimate(Space({"theta": (0, 1)}), {"teta": 0.5}, Ball(0.1)), ValueError, "names ['theta']", "did you mean 'theta'?"),
     ("estimate within a number", lambda: Estimate(PLANE, [0.5, 0.5], 0.1), TypeError, "Ball(0.1)", "got 0.1"),
     ("decision and parameter of one name", lambda: SpaceRegion(XY, Parameters(Space({"n": (0, 1)}))).points_space, ValueError, "distinct names", "'n'"),
-    ("a decision outside", lambda: SpaceRegion(XY, Rectangle(0.0)).locate_decision({"speed": 2, "temp": 1, "kind": "a", "n": 1}), ValueError, "speed between 0.0 and 1.0", "got 2"),
+    ("a decision outside", lambda: SpaceRegion(XY, Rectangle(0.0)).decision_index({"speed": 2, "temp": 1, "kind": "a", "n": 1}), ValueError, "speed between 0.0 and 1.0", "got 2"),
     *(
         (f"fractions {f!r}", lambda f=f: Relative(f), ValueError, "fractions", "expected")
         for f in (-0.1, 1.0, [0.1, 2], NAN, INF, "0.1", None, [[0.1]], True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Parameters, Points, Rectangle
 from stableopt.base.values import from_dict
-from stableopt.maxmin.setting import Setting
+from stableopt.maxmin.listing import Listing
 from stableopt.sets.uncertainty import Combined
 
 
@@ -65,7 +65,7 @@ def test_scales_are_units_of_the_coordinates(data):
 def test_a_step_that_divides_eps_on_paper_does_so_in_floating_point(norm, make, step, cells):
     n = 40
     axis = np.linspace(0, step * (n - 1), n)
-    solver = Setting(make(axis), Ball(round(step * cells, 12) if step != 1 / 3 else cells / 3, norm)).solver
+    solver = Listing(make(axis), Ball(round(step * cells, 12) if step != 1 / 3 else cells / 3, norm)).solver
     assert [len(solver.members(d)) for d in range(n)] == [min(d, cells) + 1 + min(n - 1 - d, cells) for d in range(n)]
 
 
@@ -73,8 +73,8 @@ def test_what_is_beyond_eps_by_more_than_a_billionth_is_outside():
     X = np.array([[0.0], [1.0]])
     for eps, inside in ((1 - 1e-6, False), (1 - 5e-9, False), (1 - 1e-10, True), (1.0, True), (1 + 1e-6, True)):
         assert bool(Ball(eps).reaches(X, X)[0, 1]) is inside
-        assert (len(Setting(Points(X), Ball(eps)).solver.members(0)) == 2) is inside
-        assert (len(Setting(Grid([X[:, 0]]), Ball(eps)).solver.members(0)) == 2) is inside
+        assert (len(Listing(Points(X), Ball(eps)).solver.members(0)) == 2) is inside
+        assert (len(Listing(Grid([X[:, 0]]), Ball(eps)).solver.members(0)) == 2) is inside
 
 
 def test_a_vectorised_distance_is_the_same_set():
@@ -87,9 +87,9 @@ def test_a_vectorised_distance_is_the_same_set():
 
 def test_a_distance_may_be_no_metric_and_infinite():
     domain = Points([0.0, 1.0, 2.0])
-    up = Setting(domain, Distance(lambda x, z: z[0] - x[0], 0.0)).solver
+    up = Listing(domain, Distance(lambda x, z: z[0] - x[0], 0.0)).solver
     assert [up.members(d).tolist() for d in range(3)] == [[0], [0, 1], [0, 1, 2]]
-    fixed = Setting(domain, Distance(lambda x, z: 0.0 if x[0] == z[0] else math.inf, 1e6)).solver
+    fixed = Listing(domain, Distance(lambda x, z: 0.0 if x[0] == z[0] else math.inf, 1e6)).solver
     assert [fixed.members(d).tolist() for d in range(3)] == [[0], [1], [2]]
 
 
@@ -108,15 +108,15 @@ def test_the_papers_variations_are_unusual_distances(data):
     else:
         plain = Distance(lambda u, v: math.dist(u[:p], v[:p]), 0.0)
         at = [d * len(T) for d in range(len(X))]
-    mine, papers = Setting(Points(X), theta).solver, Setting(Points(both), plain).solver
+    mine, papers = Listing(Points(X), theta).solver, Listing(Points(both), plain).solver
     assert [mine.members(d).tolist() for d in range(len(X))] == [papers.members(d).tolist() for d in at]
 
 
 def test_groups_are_a_distance_between_groups():
     labels = np.array([0, 2, 1, 0, 2, 2])
     domain = Points(np.arange(6.0))
-    papers = Setting(domain, Distance(lambda x, z: float(labels[int(x[0])] != labels[int(z[0])]), 0.0)).solver
-    mine = Setting(domain, Groups.from_labels(labels)).solver
+    papers = Listing(domain, Distance(lambda x, z: float(labels[int(x[0])] != labels[int(z[0])]), 0.0)).solver
+    mine = Listing(domain, Groups.from_labels(labels)).solver
     assert [mine.members(labels[i]).tolist() for i in range(6)] == [papers.members(i).tolist() for i in range(6)]
 
 
@@ -125,7 +125,7 @@ def test_a_hamming_ball_on_a_grid_is_one_on_its_points(data):
     grid = data.draw(grids(most=40))
     ball = data.draw(hammings(grid.dim))
     assert adversary(grid, ball) == [
-        Setting(Points(grid.points), ball).solver.members(d).tolist() for d in range(len(grid))
+        Listing(Points(grid.points), ball).solver.members(d).tolist() for d in range(len(grid))
     ]
 
 
@@ -204,7 +204,7 @@ def test_a_distance_may_be_any_callable():
             return float(2 * np.abs(x - z).sum())
 
     value = Distance(Scaled(), 2.0)
-    assert Setting(Points([0.0, 1.0, 2.0]), value).solver.members(0).tolist() == [0, 1]
+    assert Listing(Points([0.0, 1.0, 2.0]), value).solver.members(0).tolist() == [0, 1]
     assert value in [value] and value == Distance(value.distance, 2.0) and isinstance(hash(value), int)
     assert value != Distance(Scaled(), 2.0)
 
@@ -220,7 +220,7 @@ def test_arrays_of_a_set_do_not_change():
 
 def test_members_of_a_solver_cannot_be_overwritten():
     for uncertainty in (Ball(1.0), Groups([[0, 2], [1]])):
-        setting = Setting(Points([0.0, 1.0, 2.0]), uncertainty)
+        setting = Listing(Points([0.0, 1.0, 2.0]), uncertainty)
         before = setting.solver.members(0).tolist()
         members = setting.solver.members(0)
         if members.flags.writeable:

@@ -81,7 +81,7 @@ def after(rounds, domain, uncertainty, gp, f=wave, **options):
     rng = np.random.default_rng(0)
     state = optimizer.state
     for i in range(rounds):
-        z = state.setting.point(state.design_point(i, 0))
+        z = state.setting.translation.point(state.design_point(i, 0))
         values = np.array(list(z.values()) if isinstance(z, dict) else z, dtype=float)
         optimizer.tell(z, f(values) + 0.05 * rng.standard_normal())
     return optimizer

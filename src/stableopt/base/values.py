@@ -6,8 +6,8 @@ dictionary, and reading it back gives an equal value. Nothing here knows what th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any
 
@@ -42,7 +42,7 @@ class Value(ReadOnly):
         return type(self) is type(other) and bool(_plain(self, _itself) == _plain(other, _itself))
 
     def __hash__(self) -> int:
-        scalars = (getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+        scalars = (getattr(self, name) for name in _fields(type(self)))
         return hash((_kind(type(self)), *(item for item in scalars if isinstance(item, int | float | str))))
 
 
@@ -51,29 +51,66 @@ def _kind(cls: type) -> str:
     return cls.__name__ if cls.__module__.split(".")[0] == "stableopt" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def from_dict(data: Any, functions: Mapping[str, Callable[..., Any]] | None = None) -> Any:
-    """What `Value.to_dict` wrote; a function in it is looked up by its name in ``functions``."""
+def _fields(cls: type) -> list[str]:
+    if not is_dataclass(cls):
+        raise TypeError(f"expected {cls.__name__} to be a dataclass, to compare and store it: @dataclass(frozen=True)")
+    return [field.name for field in fields(cls)]
+
+
+def from_dict(
+    data: Any, functions: Mapping[str, Callable[..., Any]] | None = None, classes: Iterable[type[Value]] = ()
+) -> Any:
+    """What `Value.to_dict` wrote. A function in it is looked up by its name in ``functions``.
+
+    classes: classes of other packages, which are found by their name, whatever module they are in now.
+    """
+    named = {cls.__qualname__: cls for cls in classes}
+    return _read(data, functions or {}, named)
+
+
+def _read(data: Any, functions: Mapping[str, Callable[..., Any]], classes: Mapping[str, type[Value]]) -> Any:
     if isinstance(data, list):
-        return [from_dict(item, functions) for item in data]
+        return [_read(item, functions, classes) for item in data]
     if not isinstance(data, dict):
         return data
     if "function" in data:
-        return _function(data["function"], functions or {})
-    if data.get("kind") not in _KINDS:
-        raise ValueError(f"expected one of {sorted(_KINDS)} as a kind of value, got {data.get('kind')!r}")
-    return _KINDS[data["kind"]](**{key: from_dict(item, functions) for key, item in data.items() if key != "kind"})
+        return _function(data["function"], functions)
+    cls = _class(data.get("kind"), classes)
+    return cls(**{key: _read(item, functions, classes) for key, item in data.items() if key != "kind"})
 
 
-def _plain(item: Any, function: Callable[[Any], Any]) -> Any:
+def _class(kind: Any, classes: Mapping[str, type[Value]]) -> type[Value]:
+    """The class of this name: one of ours, one that was named, or one that is imported anyway."""
+    own = isinstance(kind, str) and "." in kind  # not of this package
+    found = [cls for name, cls in classes.items() if own and f".{kind}".endswith(f".{name}")]
+    if found:
+        return found[0]
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if own:
+        name = kind.rsplit(".", 1)[-1]
+        raise ValueError(f"the run uses the class {kind!r}, which is not known here: pass classes=[{name}]")
+    raise ValueError(f"expected one of {sorted(_KINDS)} as a kind of value, got {kind!r}")
+
+
+def _plain(item: Any, function: Callable[[Any], Any], where: str = "a value") -> Any:
     """Lists and dictionaries of numbers and strings; ``function`` says what stands for a function in them."""
     if isinstance(item, Value):
-        content = {f.name: _plain(getattr(item, f.name), function) for f in fields(item)}  # type: ignore[arg-type]
-        return {"kind": _kind(type(item))} | content
+        cls = type(item)
+        content = {name: _plain(getattr(item, name), function, f"{cls.__name__}.{name}") for name in _fields(cls)}
+        return {"kind": _kind(cls)} | content
     if isinstance(item, np.ndarray | np.generic):
         return item.tolist()
     if isinstance(item, list | tuple):
-        return [_plain(part, function) for part in item]
-    return function(item) if callable(item) else item
+        return [_plain(part, function, where) for part in item]
+    if item is None or isinstance(item, bool | int | float | str):
+        return item
+    if callable(item):
+        return function(item)
+    raise TypeError(
+        f"expected {where} to be a number, a string, a list of these, a value of this library or a function, so that "
+        f"to_dict can write it, got {item!r:.200}"
+    )
 
 
 def _itself(function: Any) -> Any:

@@ -11,28 +11,49 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from stableopt.base.checks import is_number, not_negative, whole
+from stableopt.base.arrays import Array
+from stableopt.base.checks import not_negative, whole
 from stableopt.campaign.results import Assessment, Result
 from stableopt.campaign.tables import experiments
+from stableopt.campaign.words import Words
 from stableopt.loop.answers import Query
+from stableopt.loop.defaults import EVALUATIONS, FRONT_DOOR, MOST_FAILURES
 from stableopt.loop.optimizer import Optimizer
-from stableopt.loop.rules import Algorithm, BestOfAll, OptimisticPessimistic
-from stableopt.loop.schedules import Alternating, Schedule
+from stableopt.loop.rules import Algorithm
+from stableopt.loop.schedules import Schedule
 from stableopt.model.gp import GP
 from stableopt.model.learning import Learned
 from stableopt.sets.domains import Domain
-from stableopt.sets.perturbations import Rectangle, Relative
 from stableopt.sets.spaces import Space
-from stableopt.sets.uncertainty import Parameters, UncertaintySet, continuous
-from stableopt.sets.variables import Candidates, Range
 
-DEFAULT = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
-EXPLORE = Alternating(0.5, 4.0)
-MOST_FAILURES = 5
+Objective = Callable[[Any], Any]
+NamedDecision = dict[str, Any]
+"""A decision where the ranges have names."""
+
+
+class Options(TypedDict, total=False):
+    """The options of `maximize` and `minimize`, for type checkers; `maximize` explains them."""
+
+    environment: Any
+    evaluations: int
+    data: Any
+    value: str
+    noise: float | None
+    initial: int | None
+    seconds: float | None
+    target: float | None
+    seed: int
+    model: GP | Learned | None
+    beta: float | Schedule
+    explore: float | Schedule | None
+    algorithm: str | Algorithm
+    progress: bool | None
+    callback: Callable[[Result[Any]], Any] | None
 
 
 class ObjectiveError(RuntimeError):
@@ -42,17 +63,27 @@ class ObjectiveError(RuntimeError):
     errors: what went wrong, and at which points, as in `Result`.
     """
 
-    result: Result | None = None
+    result: Result[Any] | None = None
     errors: tuple[str, ...] = ()
 
 
+@overload
 def maximize(
-    f: Callable[[Any], float],
+    f: Objective, ranges: Mapping[str, Any], tolerance: Any = None, **options: Unpack[Options]
+) -> Result[NamedDecision]: ...
+@overload
+def maximize(
+    f: Objective, ranges: Sequence[Any] | Domain, tolerance: Any = None, **options: Unpack[Options]
+) -> Result[Array]: ...
+@overload
+def maximize(f: Objective, ranges: Space, tolerance: Any = None, **options: Unpack[Options]) -> Result[Any]: ...
+def maximize(
+    f: Objective,
     ranges: Mapping[str, Any] | Sequence[Any] | Space | Domain,
     tolerance: Any = None,
     *,
     environment: Any = None,
-    evaluations: int = 40,
+    evaluations: int = EVALUATIONS,
     data: Any = None,
     value: str = "value",
     noise: float | None = None,
@@ -61,12 +92,12 @@ def maximize(
     target: float | None = None,
     seed: int = 0,
     model: GP | Learned | None = None,
-    beta: float | Schedule = 4.0,
-    explore: float | Schedule | None = EXPLORE,
-    algorithm: str | Algorithm = DEFAULT,
+    beta: float | Schedule = FRONT_DOOR.beta,
+    explore: float | Schedule | None = FRONT_DOOR.explore,
+    algorithm: str | Algorithm = FRONT_DOOR.algorithm,
     progress: bool | None = None,
-    callback: Callable[[Result], Any] | None = None,
-) -> Result:
+    callback: Callable[[Result[Any]], Any] | None = None,
+) -> Result[Any]:
     """Find the decision whose worst case is best, from at most ``evaluations`` calls of f.
 
     f: takes a point (a dictionary if the ranges are named, else an array) and returns a number. If it raises an
@@ -92,17 +123,29 @@ def maximize(
 
     Ctrl-C stops, too, and returns what is known; before the first value it is raised.
     """
-    optimizer = _optimizer(ranges, tolerance, environment, noise, initial, seed, model, beta, explore, algorithm)
-    return _run(f, optimizer, 1, evaluations, data, value, seconds, target, progress, callback)
+    words = Words(ranges, tolerance, environment, noise, model)
+    optimizer = _optimizer(words, algorithm, beta, explore, initial, seed)
+    limits = Limits(evaluations, seconds, target)
+    return Call(f, optimizer, 1, limits, progress, callback).run(data, value)
 
 
+@overload
 def minimize(
-    f: Callable[[Any], float],
+    f: Objective, ranges: Mapping[str, Any], tolerance: Any = None, **options: Unpack[Options]
+) -> Result[NamedDecision]: ...
+@overload
+def minimize(
+    f: Objective, ranges: Sequence[Any] | Domain, tolerance: Any = None, **options: Unpack[Options]
+) -> Result[Array]: ...
+@overload
+def minimize(f: Objective, ranges: Space, tolerance: Any = None, **options: Unpack[Options]) -> Result[Any]: ...
+def minimize(
+    f: Objective,
     ranges: Mapping[str, Any] | Sequence[Any] | Space | Domain,
     tolerance: Any = None,
     *,
     environment: Any = None,
-    evaluations: int = 40,
+    evaluations: int = EVALUATIONS,
     data: Any = None,
     value: str = "value",
     noise: float | None = None,
@@ -111,18 +154,20 @@ def minimize(
     target: float | None = None,
     seed: int = 0,
     model: GP | Learned | None = None,
-    beta: float | Schedule = 4.0,
-    explore: float | Schedule | None = EXPLORE,
-    algorithm: str | Algorithm = DEFAULT,
+    beta: float | Schedule = FRONT_DOOR.beta,
+    explore: float | Schedule | None = FRONT_DOOR.explore,
+    algorithm: str | Algorithm = FRONT_DOOR.algorithm,
     progress: bool | None = None,
-    callback: Callable[[Result], Any] | None = None,
-) -> Result:
+    callback: Callable[[Result[Any]], Any] | None = None,
+) -> Result[Any]:
     """The same as `maximize` where small values are good: the worst case of a decision is its largest value.
 
     A ``model`` that is given is one of −f.
     """
-    optimizer = _optimizer(ranges, tolerance, environment, noise, initial, seed, model, beta, explore, algorithm)
-    return _run(f, optimizer, -1, evaluations, data, value, seconds, target, progress, callback)
+    words = Words(ranges, tolerance, environment, noise, model)
+    optimizer = _optimizer(words, algorithm, beta, explore, initial, seed)
+    limits = Limits(evaluations, seconds, target)
+    return Call(f, optimizer, -1, limits, progress, callback).run(data, value)
 
 
 def assess(
@@ -136,85 +181,121 @@ def assess(
     noise: float | None = None,
     seed: int = 0,
     model: GP | Learned | None = None,
-    beta: float | Schedule = 4.0,
-) -> Assessment:
+    beta: float | Schedule = FRONT_DOOR.beta,
+) -> Assessment[Any]:
     """How stable is what you have? Bounds on the worst case of every past decision, and of the best one of all.
 
     The arguments are those of `maximize`; nothing is evaluated.
     """
-    optimizer = _optimizer(ranges, tolerance, environment, noise, None, seed, model, beta, None, DEFAULT)
+    words = Words(ranges, tolerance, environment, noise, model)
+    optimizer = _optimizer(words, FRONT_DOOR.algorithm, beta, None, None, seed)
     sign = -1 if minimize else 1
     _tell_data(optimizer, data, value, sign)
     return Assessment(optimizer, sign)
 
 
-def _run(
-    f: Callable[[Any], float],
-    optimizer: Optimizer,
-    sign: int,
-    evaluations: int,
-    data: Any,
-    value: str,
-    seconds: float | None,
-    target: float | None,
-    progress: bool | None,
-    callback: Callable[[Result], Any] | None,
-) -> Result:
-    """The loop of `maximize` and `minimize`."""
-    if not callable(f):
-        raise TypeError(f"expected a function of a point, got {f!r}")
-    whole(evaluations, 0, "evaluations as a whole number of at least 0")
-    for name, limit in (("seconds", seconds), ("target", target)):
-        if limit is not None:
-            not_negative(limit, f"{name} as a number of at least 0")
-    if callback is not None and not callable(callback):
-        raise TypeError(f"expected a callback that takes a result, got {callback!r}")
-    if data is not None:
-        _tell_data(optimizer, data, value, sign)
-    if not evaluations and not optimizer.rounds:
-        raise ValueError("expected evaluations of at least 1, or data: there is nothing to go by")
-    shown = sys.stderr.isatty() if progress is None else progress
-    stopped, errors, start, row = "budget", [], time.monotonic(), 0
+def _optimizer(
+    words: Words,
+    algorithm: str | Algorithm,
+    beta: float | Schedule,
+    explore: float | Schedule | None,
+    initial: int | None,
+    seed: int,
+) -> Optimizer:
+    """The optimiser that a user's words describe."""
+    problem = words.domain, words.uncertainty, words.prior
+    return Optimizer(*problem, algorithm=algorithm, beta=beta, explore=explore, initial=initial, seed=seed)
 
-    def reached(result: Result) -> bool:
-        return target is not None and bool(optimizer.rounds) and result.regret_bound <= target
 
-    try:
-        for done in range(evaluations):
-            if done == 0 and reached(Result(optimizer, sign, "running")):
-                stopped = "target"
-                break
-            if seconds is not None and time.monotonic() - start >= seconds and optimizer.rounds:
-                stopped = "time"
-                break
-            query = optimizer.ask()
-            y, error = _measure(f, copy.copy(query.point))  # a copy, since f may change it
-            errors += [error] if error else []
-            _tell(optimizer, query, None if y is None else sign * y)
-            row = row + 1 if y is None else 0
-            result = Result(optimizer, sign, "running", tuple(errors))
-            if row >= MOST_FAILURES or (row == evaluations and not optimizer.rounds):
-                given = f"; f gets the whole point, a {type(query.point).__name__}" if not optimizer.rounds else ""
-                raise ObjectiveError(f"{row} evaluations in a row failed, the last one with: {error}{given}")
+@dataclass(frozen=True)
+class Limits:
+    """When a call ends: after so many evaluations, so many seconds, or as soon as the regret is known to be small."""
+
+    evaluations: int
+    seconds: float | None
+    target: float | None
+
+    def __post_init__(self) -> None:
+        whole(self.evaluations, 0, "evaluations as a whole number of at least 0")
+        for name, limit in (("seconds", self.seconds), ("target", self.target)):
+            if limit is not None:
+                not_negative(limit, f"{name} as a number of at least 0")
+
+
+@dataclass
+class Call:
+    """One call of `maximize` or `minimize`: the loop over its evaluations."""
+
+    f: Objective
+    optimizer: Optimizer
+    sign: int
+    limits: Limits
+    progress: bool | None
+    callback: Callable[[Result[Any]], Any] | None
+    errors: list[str] = field(default_factory=list)
+    _in_a_row: int = 0  # failures since the last value
+
+    def __post_init__(self) -> None:
+        if not callable(self.f):
+            raise TypeError(f"expected a function of a point, got {self.f!r}")
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"expected a callback that takes a result, got {self.callback!r}")
+
+    def run(self, data: Any, value: str) -> Result[Any]:
+        """All evaluations, after the data; whatever ends them early, what is known is kept."""
+        if data is not None:
+            _tell_data(self.optimizer, data, value, self.sign)
+        if not self.limits.evaluations and not self.optimizer.rounds:
+            raise ValueError("expected evaluations of at least 1, or data: there is nothing to go by")
+        shown = sys.stderr.isatty() if self.progress is None else self.progress
+        try:
+            stopped = self._evaluate(shown)
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt) or not self.optimizer.rounds:
+                _keep(error, self._result("failures" if isinstance(error, ObjectiveError) else "error"))
+                raise
+            stopped = "interrupted"
+        finally:
             if shown:
-                _show(result, done + 1, evaluations)
-            answer = callback(result) if callback is not None and optimizer.rounds else None
+                print(file=sys.stderr)
+        return self._result(stopped)
+
+    def _evaluate(self, shown: bool) -> str:
+        """One evaluation after the other; why they ended."""
+        start, limits = time.monotonic(), self.limits
+        if limits.evaluations and self._on_target(self._result("running")):
+            return "target"
+        for done in range(1, limits.evaluations + 1):
+            if limits.seconds is not None and time.monotonic() - start >= limits.seconds and self.optimizer.rounds:
+                return "time"
+            self._evaluate_once()
+            result = self._result("running")
+            if shown:
+                _show(result, done, limits.evaluations)
+            answer = self.callback(result) if self.callback is not None and self.optimizer.rounds else None
             if isinstance(answer, bool | np.bool_) and answer:
-                stopped = "callback"
-                break
-            if reached(result):
-                stopped = "target"
-                break
-    except BaseException as error:
-        if not isinstance(error, KeyboardInterrupt) or not optimizer.rounds:
-            why = "failures" if isinstance(error, ObjectiveError) else "error"
-            _keep(error, Result(optimizer, sign, why, tuple(errors)))
-            raise
-        stopped = "interrupted"
-    finally:
-        if shown:
-            print(file=sys.stderr)
-    return Result(optimizer, sign, stopped, tuple(errors))
+                return "callback"
+            if self._on_target(result):
+                return "target"
+        return "budget"
+
+    def _evaluate_once(self) -> None:
+        query = self.optimizer.ask()
+        y, error = _measure(self.f, copy.copy(query.point))  # a copy, since f may change it
+        self.errors += [error] if error else []
+        _tell(self.optimizer, query, None if y is None else self.sign * y)
+        self._in_a_row = self._in_a_row + 1 if y is None else 0
+        nothing = not self.optimizer.rounds
+        if self._in_a_row >= MOST_FAILURES or (self._in_a_row == self.limits.evaluations and nothing):
+            given = f"; f gets the whole point, a {type(query.point).__name__}" if nothing else ""
+            raise ObjectiveError(f"{self._in_a_row} evaluations in a row failed, the last one with: {error}{given}")
+
+    def _on_target(self, result: Result[Any]) -> bool:
+        target = self.limits.target
+        return target is not None and bool(self.optimizer.rounds) and result.regret_bound <= target
+
+    def _result(self, stopped: str) -> Result[Any]:
+        return Result(self.optimizer, self.sign, stopped, tuple(self.errors))
 
 
 def _tell(optimizer: Optimizer, query: Query, y: float | None) -> None:
@@ -228,7 +309,7 @@ def _tell(optimizer: Optimizer, query: Query, y: float | None) -> None:
         raise
 
 
-def _keep(error: BaseException, result: Result) -> None:
+def _keep(error: BaseException, result: Result[Any]) -> None:
     """Nothing is lost: what is known goes with the exception that ends a call, unless its class has such a thing."""
     known = {"result": result if result.optimizer.rounds else None, "errors": result.errors}
     for name, what in known.items():
@@ -236,7 +317,7 @@ def _keep(error: BaseException, result: Result) -> None:
             setattr(error, name, what)
 
 
-def _measure(f: Callable[[Any], float], point: Any) -> tuple[float | None, str]:
+def _measure(f: Objective, point: Any) -> tuple[float | None, str]:
     """One value of f, or None and why there is none."""
     where = point.tolist() if isinstance(point, np.ndarray) else copy.copy(point)  # f may change the point
     try:
@@ -261,7 +342,7 @@ def _measure(f: Callable[[Any], float], point: Any) -> tuple[float | None, str]:
     return number, ""
 
 
-def _show(result: Result, done: int, evaluations: int) -> None:
+def _show(result: Result[Any], done: int, evaluations: int) -> None:
     """One line that tells how good the answer is by now."""
     line = f"stableopt {done}/{evaluations}"
     if result.optimizer.rounds:
@@ -272,143 +353,7 @@ def _show(result: Result, done: int, evaluations: int) -> None:
     print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
 
 
-def _optimizer(
-    ranges: Any,
-    tolerance: Any,
-    environment: Any,
-    noise: float | None,
-    initial: int | None,
-    seed: int,
-    model: GP | Learned | None,
-    beta: float | Schedule,
-    explore: float | Schedule | None,
-    algorithm: str | Algorithm,
-) -> Optimizer:
-    """The optimiser that a user's words describe."""
-    domain = ranges if isinstance(ranges, Space | Domain) else Space(ranges)
-    uncertainty = _uncertainty(domain, tolerance, environment)
-    if model is not None and noise is not None:
-        raise ValueError("expected noise or a model with its own noise, got both")
-    prior = Learned(noise=noise) if model is None else model
-    return Optimizer(
-        domain, uncertainty, prior, algorithm=algorithm, beta=beta, explore=explore, initial=initial, seed=seed
-    )
-
-
-def _uncertainty(domain: Space | Domain, tolerance: Any, environment: Any) -> UncertaintySet:
-    parts = [*_tolerances(domain, tolerance)]
-    if environment is not None:
-        parts.append(_environment(environment))
-        if len(parts) > 1 and not isinstance(domain, Space) and continuous(parts[-1]):
-            raise ValueError(
-                "expected rows of numbers as scenarios, such as [[2.0], [6.0]], beside a tolerance on a finite domain, "
-                f"got {environment!r:.200}: or give ranges in place of the grid"
-            )
-    if not parts:
-        raise ValueError(
-            'expected a tolerance such as {"x": 0.1} or an environment, got neither: what can go wrong? (tolerance=0 '
-            "if nothing; categories and candidates cannot be a little off)"
-        )
-    combined = parts[0]
-    for part in parts[1:]:
-        combined = combined * part
-    return combined
-
-
-def _tolerances(domain: Space | Domain, tolerance: Any) -> list[UncertaintySet]:
-    """The perturbations that a tolerance means: a rectangle, and what is relative to the value."""
-    if tolerance is None or isinstance(tolerance, UncertaintySet):
-        return [] if tolerance is None else [tolerance]
-    if is_number(tolerance) and (tolerance == 0 or not isinstance(domain, Space)):
-        return [Rectangle(tolerance)]
-    if not isinstance(domain, Space):
-        raise ValueError(f"expected an uncertainty set such as Ball(0.1) for a finite domain, got {tolerance!r}")
-    if isinstance(tolerance, Mapping):
-        columns = {domain.column(name): given for name, given in tolerance.items()}
-    elif isinstance(tolerance, str) or np.ndim(tolerance) == 0:
-        columns = dict.fromkeys(domain.numeric, tolerance)
-    elif len(tolerance) == len(domain.numeric):
-        columns = dict(zip(domain.numeric, tolerance, strict=True))
-    else:
-        raise ValueError(f"expected one tolerance, or one for each of {len(domain.numeric)} numbers, got {tolerance!r}")
-    parsed = {c: _tolerance(given, domain.labels[c]) for c, given in columns.items()}
-    fixed = {c: size for c, (size, relative) in parsed.items() if not relative}
-    moving = {c: size for c, (size, relative) in parsed.items() if relative}
-    found: list[UncertaintySet] = []
-    if fixed:
-        found.append(Rectangle(list(fixed.values()), columns=list(fixed)))
-    owners = {c[0]: v for v, c in zip(domain.parts, domain.columns, strict=True)}
-    for c, size in moving.items():
-        v = owners.get(c)
-        if isinstance(v, Range) and size * max(abs(v.low), abs(v.high)) > v.high - v.low:
-            raise ValueError(
-                f"expected a tolerance no wider than its range, got ±{size:.3g} times the value for "
-                f"{domain.labels[c]!r} from {v.low:g} to {v.high:g}: is the unit right?"
-            )
-    if moving:
-        found.append(Relative(list(moving.values()), columns=list(moving)))
-    return found
-
-
-def _tolerance(given: Any, name: str) -> tuple[float, bool]:
-    """How far off, and whether that is a fraction of the value."""
-    if isinstance(given, str) and given.strip().endswith("%"):
-        try:
-            size = float(given.strip()[:-1]) / 100
-        except ValueError:
-            size = math.nan
-        if 0 <= size < 1:
-            return size, True
-    elif is_number(given) and given >= 0:
-        return float(given), False
-    raise ValueError(f'expected a tolerance of {name!r} as a number of at least 0, or such as "2%", got {given!r}')
-
-
-def _environment(environment: Any) -> UncertaintySet:
-    """The parameters that an environment means: ranges, or rows of scenarios."""
-    if isinstance(environment, UncertaintySet):
-        return environment
-    if isinstance(environment, Mapping | Space):
-        return Parameters(environment if isinstance(environment, Space) else Space(environment))
-    rows = list(environment) if isinstance(environment, Sequence | np.ndarray) else []
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        names = tuple(rows[0])
-        if any(set(row) != set(names) for row in rows):
-            raise ValueError(f"expected scenarios with the same names, got {[sorted(row) for row in rows]}")
-        values = [[row[name] for name in names] for row in rows]
-        for name, column in zip(names, zip(*values, strict=True), strict=True):
-            if len({isinstance(v, str) for v in column}) > 1:
-                raise ValueError(f"expected a word or a number for {name!r} in all scenarios, got {column!r:.200}")
-        if any(row in values[:i] for i, row in enumerate(values)):
-            raise ValueError(f"expected distinct scenarios, got {rows!r:.200}")
-        return Parameters(Space([Candidates.listed(values)], [names]))
-    if rows and not any(isinstance(row, str) for row in rows):
-        pair = isinstance(environment, tuple) and len(rows) == 2 and all(map(is_number, rows))
-        if len(rows) == 1 or pair:  # a range, as it is written elsewhere
-            raise ValueError(
-                'expected a range by name, such as {"wind": (0, 12)}, or a list of at least two scenarios, got '
-                f"{environment!r:.200}"
-            )
-        return Parameters(environment)
-    raise ValueError(
-        'expected an environment such as {"wind": (0, 12)} or a list of scenarios [{"wind": 3.0}, {"wind": 9.0}], got '
-        f"{environment!r:.200}"
-    )
-
-
 def _tell_data(optimizer: Optimizer, data: Any, value: str, sign: int) -> None:
     """Earlier experiments, told at once; rows without a value count as failed."""
-    known = experiments(data, value, _columns(optimizer))
-    optimizer.tell_all(known.points, [None if v is None else sign * v for v in known.values], known.noise)
-
-
-def _columns(optimizer: Optimizer) -> dict[str, int] | None:
-    """The names of a point's values, if they have any, and how many columns each has."""
-    if optimizer.names is None:
-        return None
-    space: Space = optimizer.state.setting.points_space
-    return {
-        name: v.width if isinstance(key, str) else 1
-        for key, v in zip(space.names or (), space.parts, strict=True)
-        for name in ((key,) if isinstance(key, str) else key)
-    }
+    known = experiments(data, value, optimizer.state.setting.translation.names)
+    optimizer.tell_all([m._replace(value=None if m.value is None else sign * m.value) for m in known])

@@ -10,15 +10,21 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.checks import numbers
 from stableopt.loop.answers import Report, readable
+from stableopt.loop.measurements import Measurement
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.reporting import report
+from stableopt.loop.updates import rescaled
 from stableopt.sets.uncertainty import Estimate
+
+Decision = TypeVar("Decision")
+"""A decision as the user sees it."""
 
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 
@@ -31,16 +37,7 @@ class WorstCase(NamedTuple):
     upper: float
 
 
-class Evaluation(NamedTuple):
-    """One call of the function; ``value`` is None if it failed."""
-
-    point: Any
-    value: float | None
-    decision: Any
-    """What it was for; None: data that were there before."""
-
-
-class Answer:
+class Answer(Generic[Decision]):
     """A decision with its bounds, from an optimiser and a sign."""
 
     def __init__(self, optimizer: Optimizer, sign: int) -> None:
@@ -51,12 +48,13 @@ class Answer:
     @cached_property
     def report(self) -> Report:
         """The optimiser's own report, which maximises."""
-        return self.optimizer.report_of(self._state)
+        return report(self._state, self.optimizer.algorithm.reporting)
 
     @property
-    def decision(self) -> Any:
-        """The decision to use."""
-        return self.report.decision
+    def decision(self) -> Decision:
+        """The decision to use: a dictionary if the ranges are named, else an array."""
+        decision: Decision = self.report.decision
+        return decision
 
     @property
     def worst_case(self) -> WorstCase:
@@ -74,10 +72,14 @@ class Answer:
         return self.report.regret_bound
 
     @property
-    def evaluations(self) -> list[Evaluation]:
+    def evaluations(self) -> list[Measurement[Any]]:
         """All that is known of f, in order; failed evaluations come last."""
-        known = [Evaluation(r.point, self.sign * r.y, r.decision if r.asked else None) for r in self._state.rounds]
-        return known + [Evaluation(r.point, None, r.decision if r.asked else None) for r in self._state.failures]
+        rounds, failures = self._state.rounds, self._state.failures
+        values: list[float | None] = [*(self.sign * r.y for r in rounds), *(None for _ in failures)]
+        return [
+            Measurement(r.point, value, r.decision if r.asked else None, r.noise)
+            for r, value in zip((*rounds, *failures), values, strict=True)
+        ]
 
     def profile(self, factors: ArrayLike | None = None) -> Profile:
         """The price of robustness: the decision to use and its bounds for tolerances ``factors`` times as large.
@@ -96,14 +98,14 @@ class Answer:
             try:
                 with warnings.catch_warnings():  # that the given tolerance is too small was said before
                     warnings.filterwarnings("ignore", "(?s).* reaches less than one step of the ")
-                    state = self.optimizer.rescaled(self._state, factor)
+                    state = rescaled(self._state, factor)
             except ValueError:
                 if factors is None and factor > 1:
                     break
                 raise
-            report = self.optimizer.report_of(state)
-            worst = _worst_case(report, self.sign)
-            rows.append(ProfileRow(factor, report.decision, worst, self.sign * report.optimum_upper))
+            known = report(state, self.optimizer.algorithm.reporting)
+            worst = _worst_case(known, self.sign)
+            rows.append(ProfileRow(factor, known.decision, worst, self.sign * known.optimum_upper))
         return Profile(tuple(rows), self.sign)
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -121,7 +123,7 @@ class Answer:
         ]
 
 
-class Result(Answer):
+class Result(Answer[Decision]):
     """What `maximize` and `minimize` return.
 
     stopped: why it ended: "budget", "time", "target", "callback" or "interrupted"; "failures" or "error" if it belongs
@@ -144,7 +146,7 @@ class Result(Answer):
     __repr__ = __str__
 
 
-class Assessment(Answer):
+class Assessment(Answer[Decision]):
     """What `assess` returns: the best decision of all, and what is known of each past one, best first."""
 
     @cached_property
@@ -154,7 +156,7 @@ class Assessment(Answer):
         lower, upper = self._state.bounds_of(indices)
         order = np.argsort(-lower, kind="stable").tolist()
         ends = [(lower[i], upper[i]) if self.sign > 0 else (-upper[i], -lower[i]) for i in order]
-        seen = [self.optimizer.decision_at(indices[i]) for i in order]
+        seen = [self._state.setting.translation.decision(indices[i]) for i in order]
         return [(d, float(a), float(b)) for d, (a, b) in zip(seen, ends, strict=True)]
 
     def __str__(self) -> str:

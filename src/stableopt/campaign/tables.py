@@ -1,45 +1,41 @@
 """Earlier experiments in the forms that people have them in: points and values, columns, a DataFrame, dictionaries.
 
-Everything becomes `Experiments`: points, values (None stands for an experiment that failed) and what is known of their
-noise.
+Everything becomes a list of measurements: a value is None where an experiment failed, and so is a noise that only the
+model knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from stableopt.base.checks import deviation, is_number
+from stableopt.loop.measurements import Measurement
 
 NOISE = "noise"
 """The column of a table with the standard deviation of each value, unless a variable has this name."""
 FORMS = "data as (X, y), as (X, y, noise), or as a table"
 
 
-class Experiments(NamedTuple):
-    """Points, their values and the standard deviations of these, one each; None where there is none."""
-
-    points: list[Any]
-    values: list[float | None]
-    noise: list[float | None]
-
-
-def experiments(data: Any, value: str, columns: Mapping[str, int] | None) -> Experiments:
+def experiments(data: Any, value: str, columns: Mapping[str, int] | None) -> list[Measurement[Any]]:
     """What is in arrays (X, y) or (X, y, noise), or in a table whose column ``value`` holds the values.
 
     columns: the names of a point's values, if they have any, and how many columns of X each takes; other columns of
         a table are ignored.
     """
-    if isinstance(data, list) and data and all(hasattr(e, "point") and hasattr(e, "value") for e in data):
-        data = [e.point for e in data], [e.value for e in data]  # the evaluations of a result
-    arrays = isinstance(data, tuple) and len(data) in (2, 3)
-    points, given, noise = _arrays(columns, *data) if arrays else _table(data, value, columns)
+    if isinstance(data, list) and data and all(isinstance(e, Measurement) for e in data):
+        points, given, noise = [list(part) for part in zip(*((e.point, e.value, e.noise) for e in data), strict=True)]
+    elif isinstance(data, tuple) and len(data) in (2, 3):
+        points, given, noise = _arrays(columns, *data)
+    else:
+        points, given, noise = _table(data, value, columns)
     values = [_known(v) for v in given]
     if all(v is None for v in values):
         raise ValueError(f"expected data with at least one value, got {len(values)} without")
-    return Experiments(points, values, [None if v is None else _std(s) for v, s in zip(values, noise, strict=True)])
+    rows = zip(points, values, noise, strict=True)
+    return [Measurement(point, v, None, None if v is None else _std(s)) for point, v, s in rows]
 
 
 def _arrays(

@@ -1,6 +1,7 @@
 """Where model, sets and max-min meet: states, rules that look at them, and ask and tell."""
 
 from stableopt.loop.answers import Query, Report
+from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.rules import (
     ALGORITHMS,
@@ -16,7 +17,6 @@ from stableopt.loop.rules import (
     OptimisticItself,
     OptimisticPessimistic,
     ReportingRule,
-    Sample,
     SamplingRule,
     UniformlyRandom,
 )
@@ -32,7 +32,8 @@ from stableopt.loop.schedules import (
     Rkhs,
     Schedule,
 )
-from stableopt.loop.state import Round, State
+from stableopt.loop.state import State
+from stableopt.maxmin.solver import Choice
 
 __all__ = [
     "ALGORITHMS",
@@ -46,11 +47,13 @@ __all__ = [
     "BestSoFar",
     "BestWhenAsked",
     "Calibrated",
+    "Choice",
     "Constant",
     "FixedDesign",
     "LargestUcb",
     "Last",
     "LikelihoodRatio",
+    "Measurement",
     "MostPromising",
     "OptimisticItself",
     "OptimisticPessimistic",
@@ -61,7 +64,6 @@ __all__ = [
     "ReportingRule",
     "Rkhs",
     "Round",
-    "Sample",
     "SamplingRule",
     "Schedule",
     "State",

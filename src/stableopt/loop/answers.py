@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
 from stableopt.base.values import ReadOnly
-from stableopt.loop.state import Index
+from stableopt.maxmin.solver import Index
 
 
 @dataclass(frozen=True, eq=False)
-class Query(ReadOnly):
+class Query(ReadOnly, Generic[Index]):
     """What to measure next: f at ``point``, on behalf of ``decision``."""
 
     t: int
@@ -26,7 +26,7 @@ class Query(ReadOnly):
 
 
 @dataclass(frozen=True, eq=False)
-class Report(ReadOnly):
+class Report(ReadOnly, Generic[Index]):
     """The decision to use after t rounds, and what is known about its worst case.
 
     All bounds hold where the confidence bounds do: with the probability that belongs to ``beta``. They are exact on

@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from stableopt.base.values import Value
-from stableopt.loop.state import Index, State
-
-
-class Sample(NamedTuple):
-    """The point to measure and the decision that it serves, as the state numbers them."""
-
-    decision: Index
-    point: Index
+from stableopt.loop.state import State
+from stableopt.maxmin.solver import Choice, Index
 
 
 class SamplingRule(Value, ABC):
     """Which point to measure next."""
 
     @abstractmethod
-    def sample(self, state: State, seed: int) -> Sample:
-        """The next sample; the same for the same state and seed."""
+    def sample(self, state: State[Index], seed: int) -> Choice[Index]:
+        """The point to measure and the decision that it serves; the same for the same state and seed."""
 
 
 class ReportingRule(Value, ABC):
@@ -36,7 +29,7 @@ class ReportingRule(Value, ABC):
     """Whether the rule looks at the intersection of the bounds of all rounds."""
 
     @abstractmethod
-    def choose(self, state: State) -> Index:
+    def choose(self, state: State[Index]) -> Index:
         """The decision to report, as the state numbers it."""
 
 
@@ -44,10 +37,10 @@ class ReportingRule(Value, ABC):
 class OptimisticPessimistic(SamplingRule):
     """StableOpt: the decision with the best worst-case ucb, measured where its lcb is smallest (Alg. 1)."""
 
-    def sample(self, state: State, seed: int) -> Sample:
+    def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         """x̃_t and x̃_t + δ_t."""
         decision = state.optimistic.decision  # Alg. 1, line 2
-        return Sample(decision, state.pessimistic(decision).point)  # Alg. 1, line 3
+        return state.pessimistic(decision)  # Alg. 1, line 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,37 +50,37 @@ class OptimisticItself(SamplingRule):
     Where a decision stands for several points (a group, an unknown parameter), the one with the smallest ucb.
     """
 
-    def sample(self, state: State, seed: int) -> Sample:
+    def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         """x̃_t itself."""
         decision = state.optimistic.decision
-        return Sample(decision, state.unperturbed(decision))
+        return Choice(decision, state.unperturbed(decision))
 
 
 @dataclass(frozen=True, eq=False)
 class LargestUcb(SamplingRule):
     """GP-UCB: the point with the largest ucb, as if there were no adversary (eq. gpucb)."""
 
-    def sample(self, state: State, seed: int) -> Sample:
+    def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         """The point with the largest ucb, and the decision that it stands for."""
         point = state.most_promising_point()
-        return Sample(state.decision_of(point), point)
+        return Choice(state.decision_of(point), point)
 
 
 @dataclass(frozen=True, eq=False)
 class UniformlyRandom(SamplingRule):
     """Any point, with equal probability."""
 
-    def sample(self, state: State, seed: int) -> Sample:
+    def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         """A random point, and the decision that it stands for."""
         point = state.random_point(seed)
-        return Sample(state.decision_of(point), point)
+        return Choice(state.decision_of(point), point)
 
 
 @dataclass(frozen=True, eq=False)
 class BestSoFar(ReportingRule):
     """Among the decisions of all rounds, the one with the largest worst-case lcb_t: the paper's experiments."""
 
-    def choose(self, state: State) -> Index:
+    def choose(self, state: State[Index]) -> Index:
         """The decision with the best guarantee now."""
         return state.safest()
 
@@ -99,7 +92,7 @@ class BestWhenAsked(ReportingRule):
     This is x^(T) of Theorem 1 (eq. final_point); of equal ones, the earliest. Before any round, `BestSoFar` takes over.
     """
 
-    def choose(self, state: State) -> Index:
+    def choose(self, state: State[Index]) -> Index:
         """The decision with the best guarantee at its time."""
         best = max(state.rounds, key=lambda r: (r.asked, r.lower, -r.t))
         return best.decision_index if best.asked else state.safest()
@@ -114,7 +107,7 @@ class BestIntersected(ReportingRule):
 
     intersects = True
 
-    def choose(self, state: State) -> Index:
+    def choose(self, state: State[Index]) -> Index:
         """The decision with the best guarantee that was ever known."""
         return state.safest(intersected=True)
 
@@ -123,7 +116,7 @@ class BestIntersected(ReportingRule):
 class BestOfAll(ReportingRule):
     """Of all decisions, tried or not, the one with the largest worst-case lcb_t: never a worse guarantee."""
 
-    def choose(self, state: State) -> Index:
+    def choose(self, state: State[Index]) -> Index:
         """The decision with the best guarantee."""
         return state.safest(tried=False)
 
@@ -136,7 +129,7 @@ class BestExpected(ReportingRule):
     where `BestOfAll` waits for what can be guaranteed.
     """
 
-    def choose(self, state: State) -> Index:
+    def choose(self, state: State[Index]) -> Index:
         """The decision whose worst case is expected to be the best."""
         return state.expected()
 
@@ -149,7 +142,7 @@ class MostPromising(ReportingRule):
     MaxiMin-GP-UCB; this rule uses the newest ones.
     """
 
-    def choose(self, state: State) -> Index:
+    def choose(self, state: State[Index]) -> Index:
         """The most promising decision."""
         return state.optimistic.decision
 
@@ -158,7 +151,7 @@ class MostPromising(ReportingRule):
 class Last(ReportingRule):
     """The decision of the last round."""
 
-    def choose(self, state: State) -> Index:
+    def choose(self, state: State[Index]) -> Index:
         """The decision of the last round that was asked for, or else what the last observation stands for."""
         return max(state.rounds, key=lambda r: (r.asked, r.t)).decision_index
 

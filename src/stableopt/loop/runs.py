@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.loop.state import Observation, Round
-from stableopt.loop.told import decision_index, point_index
-from stableopt.maxmin.region import SpaceRegion
-from stableopt.maxmin.setting import Setting
+from stableopt.loop.measurements import Measurement, Round
+from stableopt.loop.setting import Translation
+from stableopt.maxmin.solver import Index
 
 FORMAT = "stableopt run 2"
-VALUES = ("domain", "uncertainty", "gp", "algorithm", "beta", "explore", "learned")  # what `_value.from_dict` reads
+VALUES = ("domain", "uncertainty", "gp", "algorithm", "beta", "explore", "learned")  # what `values.from_dict` reads
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -41,19 +40,19 @@ def in_order(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [r for *_, r in sorted(numbered, key=lambda n: n[:2])]
 
 
-def written(setting: Setting | SpaceRegion, r: Round) -> dict[str, Any]:
+def written(translation: Translation[Index], r: Round[Index]) -> dict[str, Any]:
     """A round as JSON, by its indices: its dictionaries are the user's, who may have changed them."""
-    decision = _plain(setting.decision(r.decision_index)) if r.asked else None
+    decision = _plain(translation.decision(r.decision_index)) if r.asked else None
     y, lower = None if math.isnan(r.y) else r.y, None if math.isinf(r.lower) else r.lower
-    point = _plain(setting.point(r.point_index))
+    point = _plain(translation.point(r.point_index))
     return {"decision": decision, "point": point, "y": y, "noise": r.noise, "lower": lower}
 
 
-def read(setting: Setting | SpaceRegion, r: Mapping[str, Any]) -> Observation:
-    """The observation of a round that was written."""
-    decision = None if r["decision"] is None else decision_index(setting, r["decision"])
+def read(translation: Translation[Index], r: Mapping[str, Any]) -> Measurement[Index]:
+    """The measurement of a round that was written."""
+    decision = None if r["decision"] is None else translation.decision_index(r["decision"])
     lower = -math.inf if r["lower"] is None else r["lower"]
-    return Observation(decision, point_index(setting, r["point"]), r["y"], r["noise"], lower)
+    return Measurement(translation.point_index(r["point"]), r["y"], decision, r["noise"], lower)
 
 
 def _plain(value: Any) -> Any:

@@ -22,25 +22,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from stableopt.base.checks import not_negative, positive, share, whole
+from stableopt.base.checks import is_number, not_negative, positive, share, whole
 from stableopt.base.values import Value
 
-Gamma = float | Callable[[int], float] | None
+GainBound = float | Callable[[int], float] | None
 
 
 class Schedule(Value, ABC):
     """β_t for every round t."""
 
-    certifies: ClassVar[bool] = True
+    certifies: ClassVar[bool] = False
     """Whether bounds with this β are proved to hold, as `promise` says."""
 
     @property
-    @abstractmethod
     def promise(self) -> str:
         """What holds, for which f, with which probability, in one sentence."""
+        return f"{type(self).__name__} promises nothing"
 
     @abstractmethod
-    def _beta(self, t: int, gain: float) -> float: ...
+    def at(self, t: int, gain: float) -> float:
+        """β_t, given the information gain of the first t − 1 observations."""
 
     def beta(self, t: int, information_gain: float = 0.0) -> float:
         """β_t for the bounds of round t = 1, 2, ..., after t − 1 observations with this realised information gain."""
@@ -48,7 +49,13 @@ class Schedule(Value, ABC):
             whole(t, 1, "a round t = 1, 2, ..."),
             not_negative(information_gain, "an information gain of 0 or more"),
         )
-        return self._beta(t, gain)
+        value = self.at(t, gain)
+        if not (is_number(value) and value > 0):
+            kind = type(self).__name__
+            raise ValueError(
+                f"expected {kind}.at to return a β above 0, got {value!r} for t = {t} and the gain {gain:g}"
+            )
+        return float(value)
 
 
 @final
@@ -57,7 +64,6 @@ class Constant(Schedule):
     """The same β in every round, without a proof; the paper's experiments use β^{1/2} = 2: ``Constant(4.0)``."""
 
     value: float
-    certifies: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _store(self, "value", _positive(self.value, "beta"))
@@ -66,7 +72,7 @@ class Constant(Schedule):
     def promise(self) -> str:
         return "a constant beta promises nothing"
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         return self.value
 
 
@@ -82,7 +88,6 @@ class Alternating(Schedule):
     small: float
     large: float
     every: int = 5
-    certifies: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _store(self, "small", _positive(self.small, "small"))
@@ -93,7 +98,7 @@ class Alternating(Schedule):
     def promise(self) -> str:
         return "betas that alternate promise nothing"
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         return self.large if t % self.every == 0 and t >= self.every**2 else self.small
 
 
@@ -110,7 +115,8 @@ class LikelihoodRatio(Schedule):
     norm: float
     xi: float
     noise_ratio: float = 1.0
-    gamma: Gamma = None
+    gamma: GainBound = None
+    certifies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_rkhs(self)
@@ -119,7 +125,7 @@ class LikelihoodRatio(Schedule):
     def promise(self) -> str:
         return _rkhs_promise(self)
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         return self.norm**2 + self.noise_ratio**2 * _squared_quantile(self.xi, _gain(self.gamma, t, gain))
 
 
@@ -135,7 +141,8 @@ class Rkhs(Schedule):
     norm: float
     xi: float
     noise_ratio: float = 1.0
-    gamma: Gamma = None
+    gamma: GainBound = None
+    certifies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_rkhs(self)
@@ -144,7 +151,7 @@ class Rkhs(Schedule):
     def promise(self) -> str:
         return _rkhs_promise(self)
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         root = math.sqrt(_squared_quantile(self.xi, _gain(self.gamma, t, gain)))
         return (self.norm + self.noise_ratio * root) ** 2
 
@@ -161,8 +168,7 @@ class PaperRkhs(Schedule):
     norm: float
     noise: float
     xi: float
-    gamma: Gamma = None
-    certifies: ClassVar[bool] = False
+    gamma: GainBound = None
 
     def __post_init__(self) -> None:
         _store(self, "norm", _positive(self.norm, "RKHS norm bound B"))
@@ -174,7 +180,7 @@ class PaperRkhs(Schedule):
     def promise(self) -> str:
         return "Lemma 1 as printed, which does not hold for noise below 1"
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         squared = _squared_quantile(self.xi / math.e, _gain(self.gamma, t, gain))
         return (self.norm + self.noise * math.sqrt(squared)) ** 2
 
@@ -193,6 +199,7 @@ class FixedDesign(Schedule):
     norm: float
     xi: float
     noise_ratio: float = 1.0
+    certifies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _store(self, "n", _count(self.n, "number of points n"))
@@ -203,7 +210,7 @@ class FixedDesign(Schedule):
         design = "the points are chosen without a look at the measured values"
         return f"with probability {1 - self.xi:g}, if the RKHS norm of f is at most {self.norm:g} and {design}"
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         return self.norm**2 + self.noise_ratio**2 * _union(self.n, t, self.xi)
 
 
@@ -218,6 +225,7 @@ class BayesianFinite(Schedule):
 
     n: int
     xi: float
+    certifies: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _store(self, "n", _count(self.n, "number of points n"))
@@ -227,7 +235,7 @@ class BayesianFinite(Schedule):
     def promise(self) -> str:
         return f"with probability {1 - self.xi:g}, if f is drawn from the prior, on {self.n} points"
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         return _union(self.n, t, self.xi)
 
 
@@ -246,7 +254,6 @@ class BayesianBox(Schedule):
     a: float
     b: float
     xi: float
-    certifies: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _store(self, "dim", _count(self.dim, "dimension"))
@@ -260,7 +267,7 @@ class BayesianBox(Schedule):
     def promise(self) -> str:
         return f"with probability {1 - self.xi:g}, if f is drawn from the prior, on a grid and up to 1/t²"
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         cells = t**2 * self.dim * self.b * self.side * math.sqrt(math.log(4 * self.dim * self.a / self.xi))
         return 2 * math.log(2 * math.pi**2 * t**2 / (3 * self.xi)) + 2 * self.dim * max(math.log(cells), 0.0)
 
@@ -280,7 +287,6 @@ class Calibrated(Schedule):
     xi: float
     confidence: float
     rounds: int
-    certifies: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _store(self, "norm", _positive(self.norm, "RKHS norm bound B"))
@@ -294,7 +300,7 @@ class Calibrated(Schedule):
         sure = f"with probability {1 - self.xi:g} (known with confidence {self.confidence:g})"
         return f"{sure}, for functions such as those simulated, in {self.rounds} rounds"
 
-    def _beta(self, t: int, gain: float) -> float:
+    def at(self, t: int, gain: float) -> float:
         if t > self.rounds + 1:
             raise ValueError(
                 f"expected a round up to {self.rounds + 1}, as calibrated, got {t}: calibrate for more rounds"
@@ -312,7 +318,7 @@ def _union(n: int, t: int, xi: float) -> float:
     return 2 * math.log(n * math.pi**2 * t**2 / (6 * xi))
 
 
-def _gain(gamma: Gamma, t: int, realised: float) -> float:
+def _gain(gamma: GainBound, t: int, realised: float) -> float:
     if gamma is None:
         return realised
     bound = gamma(t - 1) if callable(gamma) else gamma
@@ -331,7 +337,7 @@ def _check_rkhs(schedule: LikelihoodRatio | Rkhs | FixedDesign) -> None:
         _store(schedule, "gamma", _check_gamma(schedule.gamma))
 
 
-def _check_gamma(gamma: Gamma) -> Gamma:
+def _check_gamma(gamma: GainBound) -> GainBound:
     if gamma is None or callable(gamma):
         return gamma
     return not_negative(gamma, "gamma as a number >= 0, a function of the observations' number or None")

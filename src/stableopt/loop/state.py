@@ -1,7 +1,7 @@
 """What is known after t rounds: an immutable value that sampling and reporting rules look at.
 
-`State` is what rules see; `finite.FiniteState` keeps the bounds of all points of a finite domain, `search.SpaceState`
-looks for decisions and points in a continuous one.
+A state has a setting, an objective (its model and posterior) and the rounds. It answers in indices of decisions and
+points, which mean nothing to rules: they only hand them back. The same state serves lists and spaces.
 
 Notation: the bounds of this state are lcb_t and ucb_t; the paper's round t + 1 uses them. Two β are at work: the one
 that certifies (`beta`), which must be valid, and the one that explores (`explore`), which may be smaller.
@@ -9,84 +9,71 @@ that certifies (`beta`), which must be valid, and the one that explores (`explor
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, TypeAlias
+from functools import cached_property
+from typing import Generic, NamedTuple, final
 
 import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.values import ReadOnly
+from stableopt.loop.measurements import Data, Round
+from stableopt.loop.setting import Intersection, Setting, View
+from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief, Learned
 
-Index: TypeAlias = Any
-"""What a decision or a point is to rules: its number on a finite domain, its row of coordinates in a space."""
-
-
-class Choice(NamedTuple):
-    """A decision, the point where it is worst, the value there, whether that is exact, and else about how far off."""
-
-    decision: Index
-    point: Index
-    value: float
-    exact: bool
-    gap: float = 0.0
-
-
-class Observation(NamedTuple):
-    """What `tell` adds: a decision that it serves (or None), a point, the value, and what else is known of it."""
-
-    decision: Index | None
-    point: Index
-    y: float | None
-    """None: the evaluation failed."""
-    noise: float | None = None
-    lower: float | None = None
+_STARTS = 32  # past decisions that a search starts from
 
 
 @dataclass(frozen=True, eq=False)
-class Round(ReadOnly):
-    """One observation: y was measured at ``point``, on behalf of ``decision``."""
+class Output(ReadOnly, Generic[Index]):
+    """A measured quantity: how its model is learned, what is believed of it, and the posterior.
 
-    t: int
-    decision: Any
-    """What the round was for; of data that nobody asked for, what the point stands for itself."""
-    point: Any
-    y: float
-    """The value; NaN of an evaluation that failed."""
-    lower: float
-    """min over A(decision) of the lcb that was known when the point was chosen (Theorem 1); −∞ of mere data."""
-    asked: bool
-    """Whether the round served a decision, as opposed to data that were there anyway."""
-    decision_index: Index
-    point_index: Index
-    noise: float | None = None
-    """Standard deviation of this observation's noise, if it has one of its own."""
-
-
-@dataclass(frozen=True, eq=False)
-class State(ReadOnly, ABC):
-    """The posterior after the rounds so far, as rules see it.
-
-    Rules speak to a state only through its methods, in indices of decisions and points that mean nothing to them.
+    A state has one, its objective. Constraints will be further ones beside it, each with a model of its own.
     """
 
-    beta: float
-    """β that certifies: reports use it."""
-    explore: float
-    """β that explores: it chooses the decision to look at."""
-    rounds: tuple[Round, ...]
-    """The observations."""
-    failures: tuple[Round, ...]
-    """The evaluations that failed."""
-    setting: Any
-    """The domain and the uncertainty set: a `Setting` or a `SpaceRegion`."""
     belief: Belief
     """The model, given or learned."""
     learned: Learned | None
     """How the model is learned; None: it is given, in the user's units."""
-    seed: int
+    posterior: View[Index] | None
+    """None where nothing can be said before the first observation."""
+
+
+class Certificate(NamedTuple, Generic[Index]):
+    """What is known of a decision and of the best one."""
+
+    worst: Choice[Index]
+    """The smallest lcb of the decision."""
+    upper: float
+    """Its smallest ucb."""
+    optimum: Choice[Index]
+    """The largest worst-case ucb of all decisions; its value includes the gap of the search."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class State(ReadOnly, Generic[Index]):
+    """The posterior after the rounds so far, as rules see it."""
+
+    setting: Setting[Index]
+    """The domain and the uncertainty set."""
+    objective: Output[Index]
+    """f, its model and its posterior."""
+    beta: float
+    """β that certifies: reports use it."""
+    explore: float
+    """β that explores: it chooses the decision to look at."""
+    rounds: tuple[Round[Index], ...] = ()
+    """The observations."""
+    failures: tuple[Round[Index], ...] = ()
+    """The evaluations that failed."""
+    intersected: Intersection | None = None
+    """The largest lcb and the smallest ucb of all states so far, if a rule wants them (footnote in Section 5)."""
+
+    # --------------------------------------------------------------------------------------------------- what is known
 
     @property
     def t(self) -> int:
@@ -94,139 +81,194 @@ class State(ReadOnly, ABC):
         return len(self.rounds)
 
     @property
-    @abstractmethod
-    def optimistic(self) -> Choice:
-        """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2), with the β that explores."""
-
-    @abstractmethod
-    def pessimistic(self, decision: Index) -> Choice:
-        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
-
-        A small β may be right about which decision is good and blind to what could spoil it: it would measure the worst
-        case that is known, again and again.
-        """
-
-    @abstractmethod
-    def certificate(self, decision: Index) -> tuple[Choice, float, Choice]:
-        """Smallest lcb and smallest ucb of a decision, and the largest worst-case ucb, with the β that certifies."""
-
-    @abstractmethod
-    def bounds_of(self, decisions: Sequence[Index]) -> tuple[Array, Array]:
-        """The smallest lcb and the smallest ucb of several decisions, with the β that certifies (n,) each."""
-
-    @abstractmethod
-    def avoids(self, decision: Index, points: Sequence[Index]) -> bool:
-        """Whether the adversary can turn the decision into none of these points."""
-
-    @abstractmethod
-    def unperturbed(self, decision: Index) -> Index:
-        """The point that the decision stands for if nobody perturbs it; of several, the one with the smallest ucb."""
-
-    @abstractmethod
-    def most_promising_point(self) -> Index:
-        """The point with the largest ucb, of all that some decision stands for if nobody perturbs it."""
-
-    @abstractmethod
-    def random_point(self, seed: int) -> Index:
-        """A uniformly random point; the same for the same seed and number of rounds."""
-
-    @abstractmethod
-    def design_point(self, number: int, seed: int) -> Index:
-        """Point ``number`` (from 0) of a spread of points to begin with."""
-
-    @abstractmethod
-    def decision_of(self, point: Index) -> Index:
-        """The decision that a point on its own stands for."""
-
-    @abstractmethod
-    def safest(self, *, tried: bool = True, intersected: bool = False) -> Index:
-        """The decision with the largest worst-case lcb, among those of the rounds or (``tried=False``) all.
-
-        Where no round was asked for yet, the decisions that the data stand for take their place. ``intersected`` uses
-        the largest lcb of all states so far.
-        """
-
-    @abstractmethod
-    def expected(self) -> Index:
-        """The decision with the largest worst-case posterior mean, of all."""
-
-    def after(self, observations: Sequence[Observation], *, learning: bool = True) -> Self:
-        """The state with more observations; a model that is learned is learned again once, if that is due.
-
-        ``learning=False``: not even then.
-        """
-        state = self.recording(observations)
-        if state.t == self.t:
-            return state
-        if learning and self.learned is not None and self.learned.due(state.t, self.belief.t):
-            return state.with_belief(state.learn(self.learned))
-        return state.updated(self.t)
-
-    def recording(self, observations: Sequence[Observation]) -> Self:
-        """The state with more rounds and failures, of which the posterior knows nothing yet."""
-        rounds, failures = list(self.rounds), list(self.failures)
-        for o in observations:
-            asked = o.decision is not None
-            index = o.decision if asked else self.decision_of(o.point)
-            lower = -np.inf if not asked else self.pessimistic(index).value if o.lower is None else o.lower
-            seen = self.setting.decision(index), self.setting.point(o.point)
-            y, known = (np.nan, failures) if o.y is None else (o.y, rounds)
-            known.append(Round(len(rounds) + 1, *seen, y, lower, asked, index, o.point, o.noise))
-        return replace(self, rounds=tuple(rounds), failures=tuple(failures))
-
-    @abstractmethod
-    def updated(self, known: int) -> Self:
-        """The state whose posterior knows all rounds, of which it knew only the first ``known`` ones."""
-
-    @abstractmethod
-    def learn(self, learned: Learned) -> Belief:
-        """The model that is learned from all rounds."""
-
-    @abstractmethod
-    def with_belief(self, belief: Belief) -> Self:
-        """The same observations under another model; those that it was not learned from update it."""
-
-    @abstractmethod
-    def imagining(self, points: Sequence[Index], failed: Sequence[Index] = ()) -> Self:
-        """A throw-away state in which these points were measured too and gave what the model expects there.
-
-        Those that failed gave the smallest value so far, if that is less, so that their surroundings are left as well.
-        """
-
-    @abstractmethod
-    def untaken(self, decision: Index, point: Index, taken: Sequence[Index]) -> tuple[Index, Index]:
-        """This decision and point, unless the point is one of ``taken``.
-
-        Then, of what the adversary can turn the decision into, the point that is known least; if all of them are taken,
-        the one with the largest ucb of all.
-        """
+    def belief(self) -> Belief:
+        """The model of f, given or learned."""
+        return self.objective.belief
 
     @property
-    @abstractmethod
+    def posterior(self) -> View[Index]:
+        """What the model says after the observations."""
+        if self.objective.posterior is None:
+            raise ValueError("nothing is known yet: tell at least one value first")
+        return self.objective.posterior
+
+    @property
     def information_gain(self) -> float:
         """½ log det(I + σ⁻²K) of the observations so far."""
+        return 0.0 if self.objective.posterior is None else self.objective.posterior.information_gain
+
+    def moments(self, points: Sequence[Index]) -> tuple[Array, Array]:
+        """Posterior mean and variance of f at these points, (n,) each."""
+        return self.posterior.moments(points)
 
     @property
-    def smallest(self) -> float:
-        """The smallest value so far."""
-        return min((r.y for r in self.rounds), default=np.inf)
+    def lcb(self) -> object:
+        """The lower bound of f, with the β that certifies: an array over all points on a list, a function in a space."""
+        return self._bound(-math.sqrt(self.beta))
 
-    def with_betas(self, beta: float, explore: float) -> Self:
-        """The same state with other confidence bounds."""
-        return self if (beta, explore) == (self.beta, self.explore) else replace(self, beta=beta, explore=explore)
+    @property
+    def ucb(self) -> object:
+        """The upper bound of f, with the β that certifies: an array over all points on a list, a function in a space."""
+        return self._bound(math.sqrt(self.beta))
 
-    def intersecting(self) -> Self:
-        """The bounds of this state join the intersection of all bounds so far, if one is tracked."""
-        return self
+    def bounds(self, points: Sequence[Index]) -> tuple[Array, Array]:
+        """lcb and ucb at these points, with the β that certifies, (n,) each."""
+        mean, variance = self.moments(points)
+        width = math.sqrt(self.beta) * np.sqrt(variance)
+        return mean - width, mean + width
+
+    def candidates(self) -> Sequence[Index]:
+        """Points to choose from: all that can be reached on a list, some hundred evenly spread ones in a space."""
+        return self.setting.candidates(draw=self.t)
 
     def tried(self) -> list[Index]:
         """The decisions that rounds were asked for, or else those that the data stand for."""
         asked = [r.decision_index for r in self.rounds if r.asked]
         return asked or [r.decision_index for r in self.rounds]
 
+    def decision_of(self, point: Index) -> Index:
+        """The decision that a point on its own stands for."""
+        return self.setting.translation.decision_of(point)
 
-def observed_data(rounds: Sequence[Round]) -> tuple[list[Index], Array, Array | None]:
-    """Indices of the points, values, and noise if any has its own; NaN stands for the model's, which may change."""
-    own = [np.nan if r.noise is None else r.noise for r in rounds]
-    noise = None if all(r.noise is None for r in rounds) else np.array(own)
-    return [r.point_index for r in rounds], np.array([r.y for r in rounds]), noise
+    def avoids(self, decision: Index, points: Sequence[Index]) -> bool:
+        """Whether the decision turns into none of these points, nor is one of them closer to it than all data."""
+        return self.setting.avoids(decision, points, [r.point_index for r in self.rounds])
+
+    # -------------------------------------------------------------------------------------------------- decisions
+
+    @cached_property
+    def optimistic(self) -> Choice[Index]:
+        """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2), with the β that explores."""
+        return self._solver.maximin(self._bound(math.sqrt(self.explore)), self._hints)
+
+    def pessimistic(self, decision: Index) -> Choice[Index]:
+        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
+
+        A small β may be right about which decision is good and blind to what could spoil it: it would measure the worst
+        case that is known, again and again. Before anything is known, there is no bound.
+        """
+        if self.objective.posterior is None:
+            return Choice(decision, self.setting.candidates(decision)[0], -math.inf)
+        return self._worst_case(decision, -math.sqrt(self.beta))
+
+    def certificate(self, decision: Index) -> Certificate[Index]:
+        """Bounds on the worst case of a decision, and on that of the best one, with the β that certifies."""
+        if self.intersected is not None:
+            low, high = self.intersected.lower, self.intersected.upper
+            worst, upper = self._solver.worst(decision, low), self._solver.worst(decision, high).value
+            return Certificate(worst, upper, self._solver.maximin(high))
+        upper = self._worst_case(decision, math.sqrt(self.beta)).value
+        best = self._optimum
+        return Certificate(self.pessimistic(decision), upper, best._replace(value=max(best.value + best.gap, upper)))
+
+    @cached_property
+    def _optimum(self) -> Choice[Index]:
+        """The decision with the largest worst-case ucb, with the β that certifies."""
+        if self.explore == self.beta:
+            return self.optimistic
+        hints = self._hints._replace(decisions=[*self._hints.decisions, self.optimistic.decision])
+        return self._solver.maximin(self.ucb, hints)
+
+    def bounds_of(self, decisions: Sequence[Index]) -> tuple[Array, Array]:
+        """The smallest lcb and the smallest ucb of several decisions, with the β that certifies, (n,) each."""
+        worst = (self._solver.minima(decisions, bound, self._hints) for bound in (self.lcb, self.ucb))
+        lower, upper = (np.array([choice.value for choice in choices]) for choices in worst)
+        return lower, upper
+
+    def safest(self, *, tried: bool = True, intersected: bool = False) -> Index:
+        """The decision with the largest worst-case lcb, among those of the rounds or (``tried=False``) all.
+
+        Where no round was asked for yet, the decisions that the data stand for take their place. ``intersected`` uses
+        the largest lcb of all states so far.
+        """
+        bound = self.lcb
+        if intersected and self.intersected is not None:
+            bound = self.intersected.lower
+        if not tried:
+            return self._solver.maximin(bound, self._hints).decision
+        return self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints).decision
+
+    def expected(self) -> Index:
+        """The decision with the largest worst-case posterior mean, of all."""
+        return self._solver.maximin(self._bound(0.0), self._hints).decision
+
+    # ----------------------------------------------------------------------------------------------------- points
+
+    def unperturbed(self, decision: Index) -> Index:
+        """The point that the decision stands for if nobody perturbs it; of several, the one with the smallest ucb."""
+        return self.setting.home(decision, self._bound(math.sqrt(self.explore)), self._hints)
+
+    def most_promising_point(self) -> Index:
+        """The point with the largest ucb, of all that some decision stands for if nobody perturbs it."""
+        return self.setting.peak(self._bound(math.sqrt(self.explore)), self._hints)
+
+    def random_point(self, seed: int) -> Index:
+        """A uniformly random point; the same for the same seed and number of rounds."""
+        return self.setting.random(np.random.default_rng([seed, self.t + len(self.failures) + 1]))
+
+    def other_point(self, choice: Choice[Index], taken: Sequence[Index]) -> Choice[Index]:
+        """This choice, unless its point is one of ``taken`` (or very close to one).
+
+        Then, of what the adversary can turn the decision into, the point that is known least; if all of them are taken,
+        the one with the largest ucb of all.
+        """
+        decision = choice.decision
+        if not self.setting.taken(choice.point, taken):
+            return choice
+        own = self.setting.candidates(decision, without=taken, draw=self.t)
+        if len(own):
+            return Choice(decision, own[int(np.argmax(self.moments(own)[1]))])
+        free = self.setting.candidates(without=taken, draw=self.t)
+        if not len(free):
+            return choice
+        mean, variance = self.moments(free)
+        other = free[int(np.argmax(mean + math.sqrt(self.explore) * np.sqrt(variance)))]
+        return Choice(self.decision_of(other), other)
+
+    def imagining(self, points: Sequence[Index], failed: Sequence[Index] = ()) -> State[Index]:
+        """A throw-away state in which these points were measured too and gave what the model expects there.
+
+        Those that failed gave the smallest value so far, if that is less, so that their surroundings are left as well.
+        """
+        posterior = self.objective.posterior
+        if posterior is None or not (len(points) or len(failed)):
+            return self
+        smallest = min((r.y for r in self.rounds), default=math.inf)
+        for point, most in [*((p, smallest) for p in failed), *((p, math.inf) for p in points)]:
+            expected = float(posterior.moments([point])[0][0])
+            posterior = posterior.update(point, min(expected, most))
+        return replace(self, objective=replace(self.objective, posterior=posterior), intersected=None)
+
+    # -------------------------------------------------------------------------------------------------- inside
+
+    @property
+    def _solver(self) -> Solver[Index]:
+        return self.setting.solver(self.t)
+
+    def _bound(self, c: float) -> object:
+        """The function mean + c·std, in the form that the setting's solver takes."""
+        if c not in self._bounds:
+            self._bounds[c] = self.posterior.bound(c)
+        return self._bounds[c]
+
+    @cached_property
+    def _bounds(self) -> dict[float, object]:
+        return {}
+
+    def _worst_case(self, decision: Index, c: float) -> Choice[Index]:
+        if (decision, c) not in self._worst_cases:
+            self._worst_cases[decision, c] = self._solver.worst(decision, self._bound(c), self._hints)
+        return self._worst_cases[decision, c]
+
+    @cached_property
+    def _worst_cases(self) -> dict[tuple[Index, float], Choice[Index]]:
+        return {}
+
+    @cached_property
+    def _hints(self) -> Hints[Index]:
+        """Decisions that were good, or new, before; and what was measured where."""
+        tried = list(dict.fromkeys(reversed(self.tried())))
+        best = sorted(self.rounds, key=lambda r: (-r.lower, r.t))[: _STARTS // 2]
+        decisions = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in best)])
+        data = Data.of(self.rounds)
+        return Hints(list(decisions), data.points, data.y.tolist())

@@ -152,7 +152,7 @@ class _Minima(NamedTuple):
     T: Array  # targets (n, r, P)
 
 
-class ContinuousMaxMin:
+class _Old:
     """max over decisions of min over scenarios of any smooth function of points, for one region.
 
     ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice), where fewer
@@ -177,7 +177,7 @@ class ContinuousMaxMin:
         self._filling = region.decisions(max(8, int(filling * budget / len(self._first) ** 0.5)), seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
         relaxed = region.relaxed if self._all is None else None
-        self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least)
+        self._relaxed = None if relaxed is None else _Old(relaxed, budget, seed, least)
 
     def maximin(self, F: Smooth, starts: Array | None = None, known: Array | None = None) -> Found:
         """The decision with the largest worst case.
@@ -472,3 +472,48 @@ class ContinuousMaxMin:
             if V[0, 0] > v:
                 x, v, worst = start, float(V[0, 0]), S[0, :1]
         return self._found(x, np.array([v]), worst, above)
+
+
+class ContinuousMaxMin:
+    def __init__(self, region, budget=20000, seed=0, least=1):
+        self.region = region
+        self._old = _Old(region, budget, seed, least)
+
+    def _low(self, hints):
+        if not len(hints.points):
+            return None
+        Z = np.array(hints.points).reshape(len(hints.points), -1)
+        return Z[np.argsort(hints.values, kind="stable")[:100]] if len(hints.values) else (Z if len(Z) else None)
+
+    def _choice(self, found, decision=None):
+        from stableopt.maxmin.solver import Choice
+
+        d = self.region.decision_index(found.decision) if decision is None else decision
+        return Choice(d, self.region.point_index(found.point), found.value, False, found.gap)
+
+    def maximin(self, F, hints=None):
+        from stableopt.maxmin.solver import Hints
+
+        hints = hints or Hints()
+        starts = np.array(hints.decisions).reshape(len(hints.decisions), self.region.dim)
+        return self._choice(self._old.maximin(F, starts, self._low(hints)))
+
+    def worst(self, decision, F, hints=None):
+        from stableopt.maxmin.solver import Hints
+
+        hints = hints or Hints()
+        X = np.array(hints.points)
+        known = None
+        if len(X):
+            away = np.abs(X[:, : self.region.dim] - np.array(decision)).max(axis=1, initial=0.0)
+            known = X[np.argsort(away, kind="stable")[:100]]
+        return self._choice(self._old.worst(np.array(decision), F, known), decision)
+
+    def minima(self, decisions, F, hints=None):
+        from stableopt.maxmin.solver import Choice
+
+        v, S = self._old.minima(np.array(decisions), F, self._low(hints))
+        return [Choice(d, d, float(x)) for d, x in zip(decisions, v)]
+
+    def best(self, decisions, F, hints=None):
+        return self._choice(self._old.best(np.array(decisions), F, self._low(hints)))

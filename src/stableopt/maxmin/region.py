@@ -274,6 +274,12 @@ class SpaceRegion(ReadOnly):
         """The row of a point."""
         return self.points_space.encode(value, "point")
 
+    def decision_index(self, row):
+        return tuple(self.space.encode(self.space.decode(row)).tolist())
+
+    def point_index(self, row):
+        return tuple(self.points_space.encode(self.points_space.decode(row)).tolist())
+
     def decision_of(self, point: Array) -> Array:
         """The decision that a point on its own stands for."""
         return self.space.encode(self.space.decode(self.clip(point[None, : self.dim])[0]))

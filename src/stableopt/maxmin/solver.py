@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, Protocol, TypeVar
-
-Index = TypeVar("Index")
-"""What a decision or a point is to a solver: a number on a list, a row of coordinates (a tuple) in a space."""
-F_contra = TypeVar("F_contra", contravariant=True)
-"""A function of points: its values on all of them on a list, something to be evaluated in a space."""
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 Row = tuple[float, ...]
 """The index of a decision or a point in a space: its coordinates."""
+AnyIndex = int | Row
+
+if TYPE_CHECKING:  # type checkers know defaults of type variables before Python 3.13 does
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    Index = TypeVarWithDefault("Index", default=AnyIndex)
+    F_contra = TypeVarWithDefault("F_contra", contravariant=True, default=object)
+else:
+    Index = TypeVar("Index")
+    """What a decision or a point is to a solver: a number on a list, a row of coordinates (a tuple) in a space."""
+    F_contra = TypeVar("F_contra", contravariant=True)
+    """A function of points: its values on all of them on a list, something to be evaluated in a space."""
 
 
 class Choice(NamedTuple, Generic[Index]):

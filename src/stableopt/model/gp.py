@@ -381,6 +381,21 @@ class TrackedPosterior(ReadOnly):
         """Posterior standard deviation σ_t (n,)."""
         return frozen(np.sqrt(self.variance))
 
+    @property
+    def t(self) -> int:
+        """Number of observations."""
+        return len(self.observed)
+
+    def bound(self, c: float) -> Array:
+        """The function mean + c·std on all candidates (n,)."""
+        values = c * self.std
+        values += self.mean
+        return frozen(values)
+
+    def moments(self, points: Sequence[int]) -> tuple[Array, Array]:
+        """Mean and variance at these candidates, (n,) each."""
+        return self.mean[points], self.variance[points]
+
     def bounds(self, beta: float) -> tuple[Array, Array]:
         """lcb and ucb: mean ∓ beta^{1/2}·std (n,) each."""
         width = math.sqrt(beta) * self.std

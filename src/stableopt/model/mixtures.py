@@ -12,7 +12,7 @@ The gradient of σ² is avg ∇σ_i² + 2 avg (μ_i − μ)∇μ_i, since the de
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -129,6 +129,19 @@ class TrackedMixture(ReadOnly):
     def std(self) -> Array:
         """Its standard deviation (n,)."""
         return frozen(np.sqrt(self.variance))
+
+    @property
+    def t(self) -> int:
+        """Number of observations."""
+        return len(self.observed)
+
+    def bound(self, c: float) -> Array:
+        """The function mean + c·std on all candidates (n,)."""
+        return frozen(self.mean + c * self.std)
+
+    def moments(self, points: Sequence[int]) -> tuple[Array, Array]:
+        """Mean and variance at these candidates, (n,) each."""
+        return self.mean[points], self.variance[points]
 
     def bounds(self, beta: float) -> tuple[Array, Array]:
         """lcb and ucb: mean ∓ beta^{1/2}·std of the mixture's own moments (n,) each."""

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from stableopt.base.arrays import Array
 from stableopt.loop.answers import Query, Report
-from stableopt.loop.listed import FiniteState
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.state import State
 from stableopt.plots import drawing as plots
 from stableopt.problems.base import Problem
 
@@ -24,7 +24,7 @@ from stableopt.problems.base import Problem
 class Step:
     """One round as it was played: what was known, asked, and reported afterwards."""
 
-    before: FiniteState
+    before: State[int]
     query: Query
     report: Report
     regret: float
@@ -110,7 +110,7 @@ def comparison(problem: Problem, curves: dict[str, Array]) -> Figure:
     figure = Figure(figsize=(15, 4.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     plots.surface(left, problem, problem.values, "$f(x, y)$")
-    plots.surface(middle, problem, problem.setting.solver.minima(problem.values), "worst case $g(x, y)$")
+    plots.surface(middle, problem, problem.setting.solver.all_minima(problem.values), "worst case $g(x, y)$")
     plots.curves(right, curves)
     right.set_title(f"mean over {len(next(iter(curves.values())))} runs")
     return figure

@@ -13,7 +13,7 @@ import numpy as np
 from stableopt.base.arrays import Array
 from stableopt.campaign.results import Profile
 from stableopt.loop.answers import Query, Report
-from stableopt.loop.listed import FiniteState
+from stableopt.loop.state import State
 from stableopt.problems.base import Problem
 
 try:
@@ -48,8 +48,8 @@ def objective(axes: Axes, problem: Problem, *, robust: bool = False) -> None:
     if not robust:
         axes.plot(x[peak], f[peak], "*", color=RED, ms=15, label="$x_0^*$, the maximiser of $f$", zorder=5)
     else:
-        worst = problem.setting.solver.minima(f)
-        best = problem.setting.locate_decision(problem.stable_decision)
+        worst = problem.setting.solver.all_minima(f)
+        best = problem.setting.decision_index(problem.stable_decision)
         axes.plot(x, worst, color=BLUE, lw=1.8, label=r"worst case, $\min_\delta\, f(x+\delta)$")
         _window(axes, problem, peak, RED)
         _window(axes, problem, best, GREEN)
@@ -79,7 +79,7 @@ def profile(axes: Axes, profile: Profile) -> None:
 
 def belief(
     axes: Axes,
-    state: FiniteState,
+    state: State[int],
     *,
     problem: Problem | None = None,
     query: Query | None = None,

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, cartesian, frozen
 from stableopt.base.checks import vector
-from stableopt.maxmin.setting import Decision, Setting
+from stableopt.maxmin.listing import Decision, Listing
 from stableopt.model.gp import GP
 from stableopt.sets.domains import Domain
 from stableopt.sets.uncertainty import UncertaintySet
@@ -46,9 +46,9 @@ class Problem:
     """Its worst case: no decision has a better one."""
 
     @cached_property
-    def setting(self) -> Setting:
+    def setting(self) -> Listing:
         """The domain together with the uncertainty set."""
-        return Setting(self.domain, self.uncertainty)
+        return Listing(self.domain, self.uncertainty)
 
     @cached_property
     def values(self) -> Array:
@@ -73,7 +73,7 @@ class Problem:
 
     def worst_case(self, decision: Any) -> float:
         """The true minimum of f over A(decision)."""
-        return self.setting.solver.worst(self.setting.locate_decision(decision), self.values).value
+        return self.setting.solver.worst(self.setting.decision_index(decision), self.values).value
 
     def epsilon_regret(self, decision: Any) -> float:
         """How much worse the worst case of a decision is than that of the best one; 0 for the best."""

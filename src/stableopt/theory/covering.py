@@ -30,21 +30,20 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices, Mask, cartesian
 from stableopt.base.checks import is_number
 from stableopt.base.values import ReadOnly
+from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.space import SpacePosterior, SpaceSetting
 from stableopt.maxmin.movers import ChoiceMover, NormMover
 from stableopt.maxmin.region import SpaceRegion
 from stableopt.model.gp import Posterior
 from stableopt.sets.variables import Integer
 from stableopt.theory.interpolation import interpolation_error
-
-if TYPE_CHECKING:
-    from stableopt.loop.optimizer import Optimizer
 
 BUDGET = 300_000  # evaluations of the posterior
 SHARE = 0.05  # of the numerical bound on the regret: how much wider each side of the certificate may be by default
@@ -95,42 +94,34 @@ def certify(optimizer: Optimizer, *, tolerance: float | None = None, budget: int
         return RigorousReport(report.decision, report.lower, report.upper, report.optimum_upper, 0, True)
     if tolerance is None:
         tolerance = SHARE * report.regret_bound
-    found = rigorous_certificate(
-        state.posterior,
-        state.setting,
-        np.array(report.decision_index),
-        state.beta,
-        scaled=state.learned is not None,
-        tolerance=tolerance,
-        budget=budget,
-    )
+    # Only the search in a space is not exact.
+    posterior, region = cast("SpacePosterior", state.posterior), cast("SpaceSetting", state.setting).region
+    row = np.array(report.decision_index)
+    found = rigorous_certificate(posterior, region, row, state.beta, tolerance=tolerance, budget=budget)
     known = min(found.upper, report.upper)  # both are values of ucb at points that the adversary may choose
     return RigorousReport(report.decision, found.lower, known, found.optimum_upper, found.evaluations, found.reached)
 
 
 def rigorous_certificate(
-    posterior: Posterior,
+    posterior: SpacePosterior,
     region: SpaceRegion,
     decision: Array,
     beta: float,
     *,
     tolerance: float,
-    scaled: bool = False,
     budget: int = BUDGET,
 ) -> RigorousReport:
-    """Proved bounds on the worst case of a decision (a row of coordinates) and on the stable optimum.
-
-    ``scaled`` says that the posterior sees coordinates (0 to 1 in each range) instead of the user's units.
-    """
-    if not isinstance(posterior, Posterior):
-        raise TypeError(f"expected the posterior of one GP, got {type(posterior).__name__}: use 'map' or a GP")
+    """Proved bounds on the worst case of a decision (a row of coordinates) and on the stable optimum."""
+    model = posterior.model
+    if not isinstance(model, Posterior):
+        raise TypeError(f"expected the posterior of one GP, got {type(model).__name__}: use 'map' or a GP")
     for value, what in ((beta, "beta"), (tolerance, "tolerance"), (budget, "budget")):
         if not (is_number(value) and value > 0):
             raise ValueError(f"expected a {what} above 0, got {value!r}")
-    covering = _Covering(posterior, region, beta, np.ones(region.points_space.dim) if scaled else None)
+    covering = _Covering(model, region, beta, np.ones(region.points_space.dim) if posterior.scaled else None)
     lower, upper, sure = _worst_case(covering, np.asarray(decision, dtype=float), tolerance, budget // 4)
     optimum, _, best = _optimum(covering, tolerance, budget)
-    seen = region.decision(decision)
+    seen = region.space.decode(decision)
     return RigorousReport(seen, lower, upper, max(optimum, upper), covering.evaluations, sure and best)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, frozen
 from stableopt.loop.rules import ALGORITHMS
-from stableopt.maxmin.setting import Setting
+from stableopt.maxmin.listing import Listing
 from stableopt.model.fit import fit
 from stableopt.model.gp import GP
 from stableopt.model.kernels import Matern
@@ -85,7 +85,7 @@ class Lake(Experiment):
         lower, upper = self.transect.lower, self.transect.upper
         domain = Grid.linspace(lower, upper, _CELLS)
         uncertainty = Rectangle((_FRACTIONS * (upper - lower)).tolist())
-        worst = Setting(domain, uncertainty).solver.minima(self.field)
+        worst = Listing(domain, uncertainty).solver.all_minima(self.field)
         best = int(np.argmax(worst))
         return Problem(
             name="lake",
@@ -174,7 +174,9 @@ class Lake(Experiment):
         left, middle, right = figure.subplots(1, 3)
         problem, (length, depth, value) = self.problem, self.transect.labels
         plots.surface(left, problem, problem.values, value)
-        plots.surface(middle, problem, problem.setting.solver.minima(problem.values), "its minimum over the rectangle")
+        plots.surface(
+            middle, problem, problem.setting.solver.all_minima(problem.values), "its minimum over the rectangle"
+        )
         for axes in (left, middle):
             axes.set(xlabel=length, ylabel=depth)
             if self.transect.lower[1] >= 0:

@@ -14,7 +14,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.loop.rules import ALGORITHMS
-from stableopt.maxmin.setting import Setting
+from stableopt.maxmin.listing import Listing
 from stableopt.paper.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
 from stableopt.paper.experiments.play import run_seed
 from stableopt.paper.verification.hard import HARD, NOISE, XI, line, reported
@@ -74,7 +74,7 @@ class LowerBound(Experiment):
         """One hard function, taken in turn, with the same noise for all algorithms."""
         number = run % len(HARD)
         domain = line(HARD, _CELLS)
-        worst = Setting(domain, Ball(HARD.eps)).solver.minima(HARD(domain.points)[number])
+        worst = Listing(domain, Ball(HARD.eps)).solver.all_minima(HARD(domain.points)[number])
         regrets, bad = worst.max() - worst, HARD.bad(domain.points)[number]
         errors = NOISE * np.random.default_rng([plan.seed, run, 1]).standard_normal(plan.rounds)
         shared: dict[str, Any] = {"cells": _CELLS, "beta": _BETA, "seed": run_seed(plan.seed, run)}

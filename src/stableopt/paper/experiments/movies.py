@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stableopt.base.arrays import Array
 from stableopt.loop.rules import Algorithm, LargestUcb, Last, OptimisticItself, OptimisticPessimistic
-from stableopt.maxmin.setting import Setting
+from stableopt.maxmin.listing import Listing
 from stableopt.model.gp import GP, LinearMean
 from stableopt.paper.experiments.base import (
     DEFAULT,
@@ -131,7 +131,7 @@ class Movies(Experiment):
         """The search for the groups of one test user."""
         taste = self.tastes[run]
         uncertainty = Groups.from_labels(self.groups)
-        worst = Setting(self.domain, uncertainty).solver.minima(self.features @ taste)
+        worst = Listing(self.domain, uncertainty).solver.all_minima(self.features @ taste)
         best = int(np.argmax(worst))
         return Problem(
             name="movies",

@@ -138,6 +138,6 @@ class Synthetic(Experiment):
         left, middle, right = figure.subplots(1, 3)
         problem = self.problem
         plots.surface(left, problem, problem.values, "$f(x, y)$")
-        plots.surface(middle, problem, problem.setting.solver.minima(problem.values), "worst case $g(x, y)$")
+        plots.surface(middle, problem, problem.setting.solver.all_minima(problem.values), "worst case $g(x, y)$")
         draw_curves(right, self, results)
         return {"synthetic": figure}

@@ -14,7 +14,7 @@ from stableopt.paper.verification.cases import GUARANTEED
 from stableopt.paper.verification.checks import Check
 from stableopt.sets.perturbations import Ball
 from stableopt.sets.spaces import Space
-from stableopt.theory.covering import SHARE, rigorous_certificate
+from stableopt.theory.covering import certify
 from stableopt.theory.sampling import sample_rkhs
 
 _NORM, _NOISE, _EPS = 1.0, 0.1, 0.08
@@ -49,8 +49,7 @@ def _compare(gp: GP, f: Array, observations: int, rng: np.random.Generator) -> t
     optimizer.tell(_LINE[at][:, None], f[at] + _NOISE * rng.standard_normal(observations))
     report, state = optimizer.report(), optimizer.state
     row = np.array(report.decision_index)
-    tolerance = SHARE * report.regret_bound
-    proved = rigorous_certificate(state.posterior, state.setting, row, state.beta, tolerance=tolerance)
+    proved = certify(optimizer)
     x = float(row[0])
     near = np.abs(_LINE[:, None] - _LINE) <= _EPS + 1e-12
     optimum = np.where(near, f, np.inf).min(axis=1).max()

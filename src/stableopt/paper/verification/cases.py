@@ -12,7 +12,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Indices, cartesian
 from stableopt.loop.rules import Algorithm, BestOfAll, OptimisticPessimistic
-from stableopt.maxmin.setting import Setting
+from stableopt.maxmin.listing import Listing
 from stableopt.model.gp import GP
 from stableopt.model.kernels import SE, Matern
 from stableopt.sets.domains import Domain, Grid, Points
@@ -37,9 +37,9 @@ class Case:
     norm: float = 1.0
 
     @cached_property
-    def setting(self) -> Setting:
+    def setting(self) -> Listing:
         """Domain and uncertainty set."""
-        return Setting(self.domain, self.uncertainty)
+        return Listing(self.domain, self.uncertainty)
 
     @cached_property
     def points(self) -> Array:

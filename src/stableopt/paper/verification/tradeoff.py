@@ -40,7 +40,7 @@ def tradeoff(
     ``explore`` and ``certify`` are roots β^{1/2}. ``played`` is called after every run.
     """
     problem = PROBLEMS["polynomial"]
-    worst = problem.setting.solver.minima(problem.values)
+    worst = problem.setting.solver.all_minima(problem.values)
     found = []
     for root in explore:
         regret, bound = np.empty((runs, rounds)), np.empty((runs, rounds))

@@ -25,27 +25,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stableopt.base.arrays import Array, Indices, Mask, frozen
+from stableopt.maxmin.solver import Choice, Hints
 
+_NO_HINTS: Hints[int] = Hints()
 GATHERED = 2**22  # about how many values of lists are brought together at once
 
 
-class Solution(NamedTuple):
-    """A decision, the point where it is worst, the value there, and whether both are exact."""
-
-    decision: int
-    point: int
-    value: float
-    exact: bool
-
-
-class FiniteMaxMin(ABC):
+class ListedMaxMin(ABC):
     """min over A(d) of a function given by its values on all points, and the decision where that is largest."""
 
     n_decisions: int
     n_points: int
 
     @abstractmethod
-    def minima(self, values: Array) -> Array:
+    def all_minima(self, values: Array) -> Array:
         """min over A(d) of the values, for every decision d (n_decisions,)."""
 
     @abstractmethod
@@ -56,24 +49,27 @@ class FiniteMaxMin(ABC):
     def members(self, decision: int) -> Indices:
         """A(d): the numbers of the points, increasing."""
 
-    def best(self, values: Array, among: Indices | None = None) -> int:
-        """The decision with the largest minimum, among all or the given ones (in increasing order)."""
-        if among is None:
-            return int(np.argmax(self.minima(values)))
-        return int(among[np.argmax(self.minima_at(among, values))])
-
-    def maximin(self, values: Array) -> Solution:
+    def maximin(self, F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
         """The decision with the largest minimum, and the point of that minimum."""
-        return self.worst(self.best(values), values)
+        return self.worst(int(np.argmax(self.all_minima(F))), F)
 
-    def worst(self, decision: int, values: Array) -> Solution:
+    def worst(self, decision: int, F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
         """The point where this decision is worst."""
         members = self.members(decision)
-        point = int(members[np.argmin(values[members])])
-        return Solution(decision, point, float(values[point]), True)
+        point = int(members[np.argmin(F[members])])
+        return Choice(decision, point, float(F[point]), exact=True)
+
+    def minima(self, decisions: Sequence[int], F: Array, hints: Hints[int] = _NO_HINTS) -> list[Choice[int]]:
+        """The points where these decisions are worst."""
+        return [self.worst(decision, F) for decision in decisions]
+
+    def best(self, decisions: Sequence[int], F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
+        """Among these decisions the one with the largest minimum."""
+        some = np.unique(np.array(decisions, dtype=np.intp))
+        return self.worst(int(some[np.argmax(self.minima_at(some, F))]), F)
 
 
-class Sliding(FiniteMaxMin):
+class Sliding(ListedMaxMin):
     """A norm ball on a grid, slid over it: every offset is a shift of one flat array padded with infinity.
 
     Padding each axis by the ball's extent lets shifts run over the ends of rows without a test. Along its longest
@@ -94,7 +90,7 @@ class Sliding(FiniteMaxMin):
         self._chunk = max(2**16, 2 * self._margin)  # values that stay in cache, with a halo that does not dominate
         self._levels = _levels(offsets, cells, self._strides.tolist(), separable=box)
 
-    def minima(self, values: Array) -> Array:
+    def all_minima(self, values: Array) -> Array:
         """The smallest value in the window around every grid point."""
         source = self._embed(values)
         result = np.full(math.prod(self._padded), math.inf)
@@ -122,7 +118,7 @@ class Sliding(FiniteMaxMin):
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The smallest value in the windows around some grid points."""
         if len(decisions) * len(self._flat_offsets) > 8 * self.n_points:
-            return self.minima(values)[decisions]
+            return self.all_minima(values)[decisions]
         source = self._embed(values)
         coordinates = np.array(np.unravel_index(decisions, self._shape))
         centres = self._margin + self._strides @ coordinates
@@ -212,14 +208,14 @@ def _grown(window: Array, width: int, grown: int, stride: int, buffers: Iterator
     return larger
 
 
-class AxisMinima(FiniteMaxMin):
+class AxisMinima(ListedMaxMin):
     """A Hamming ball on a grid: at most ``radius`` of the axes may take any of their values."""
 
     def __init__(self, shape: Sequence[int], radius: int, axes: Sequence[int]) -> None:
         self.n_decisions = self.n_points = math.prod(shape)
         self._shape, self._axes, self._radius = tuple(shape), tuple(axes), min(radius, len(axes))
 
-    def minima(self, values: Array) -> Array:
+    def all_minima(self, values: Array) -> Array:
         """The smallest value with at most radius axes changed, from those with fewer axes and fewer changes."""
         best = [values.reshape(self._shape)] * (self._radius + 1)
         for axis in self._axes:
@@ -229,7 +225,7 @@ class AxisMinima(FiniteMaxMin):
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The same for some decisions."""
-        return self.minima(values)[decisions]
+        return self.all_minima(values)[decisions]
 
     def members(self, decision: int) -> Indices:
         """All grid points that differ in few enough axes."""
@@ -244,7 +240,7 @@ class AxisMinima(FiniteMaxMin):
         return np.asarray(coordinates @ _strides(self._shape))
 
 
-class Lists(FiniteMaxMin):
+class Lists(ListedMaxMin):
     """A(d) as one list of point numbers per decision, all in one array."""
 
     def __init__(self, n_points: int, starts: Indices, points: NDArray[np.integer]) -> None:
@@ -259,7 +255,7 @@ class Lists(FiniteMaxMin):
         starts = np.cumsum([0, *map(len, lists)])
         return cls(n_points, starts, np.fromiter(itertools.chain.from_iterable(lists), dtype=np.intp, count=starts[-1]))
 
-    def minima(self, values: Array) -> Array:
+    def all_minima(self, values: Array) -> Array:
         """The smallest value in every list."""
         if self._ranks is not None:
             return _minima_by_rank(*self._ranks, values)
@@ -309,14 +305,14 @@ def _minima_by_rank(ranks: list[Indices], places: Indices, values: Array) -> Arr
     return minima.take(places)
 
 
-class Pairwise(FiniteMaxMin):
+class Pairwise(ListedMaxMin):
     """A(d) by a membership test on pairs of points, evaluated in chunks whenever it is needed."""
 
     def __init__(self, points: Array, reaches: Callable[[Array, Array], Mask]) -> None:
         self.n_decisions = self.n_points = len(points)
         self._points, self._reaches = points, reaches
 
-    def minima(self, values: Array) -> Array:
+    def all_minima(self, values: Array) -> Array:
         """The smallest value that each point may be turned into."""
         return self.minima_at(np.arange(self.n_decisions), values)
 
@@ -331,22 +327,22 @@ class Pairwise(FiniteMaxMin):
         return np.flatnonzero(self._reaches(self._points[decision : decision + 1], self._points)[0])
 
 
-class Successive(FiniteMaxMin):
+class Successive(ListedMaxMin):
     """Several adversaries on one grid, each with axes of its own: the minima are taken one after the other."""
 
-    def __init__(self, parts: Sequence[FiniteMaxMin]) -> None:
+    def __init__(self, parts: Sequence[ListedMaxMin]) -> None:
         self.n_decisions, self.n_points = parts[0].n_decisions, parts[0].n_points
         self._parts = parts
 
-    def minima(self, values: Array) -> Array:
+    def all_minima(self, values: Array) -> Array:
         """The smallest value that all of them can reach together."""
         for part in self._parts:
-            values = part.minima(values)
+            values = part.all_minima(values)
         return values
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The same for some decisions."""
-        return self.minima(values)[decisions]
+        return self.all_minima(values)[decisions]
 
     def members(self, decision: int) -> Indices:
         """Every combination of their choices."""
@@ -356,16 +352,16 @@ class Successive(FiniteMaxMin):
         return np.sort(reached)
 
 
-class OverTheta(FiniteMaxMin):
+class OverTheta(ListedMaxMin):
     """Points (x, θ), θ fastest: the adversary chooses an allowed θ, and x as the solver below lets it."""
 
-    def __init__(self, below: FiniteMaxMin, n_theta: int, allowed: Indices) -> None:
+    def __init__(self, below: ListedMaxMin, n_theta: int, allowed: Indices) -> None:
         self.n_decisions, self.n_points = below.n_decisions, below.n_points * n_theta
         self._below, self._n_theta, self._allowed = below, n_theta, allowed
 
-    def minima(self, values: Array) -> Array:
+    def all_minima(self, values: Array) -> Array:
         """The smallest value over θ, then over x."""
-        return self._below.minima(self._over_theta(values))
+        return self._below.all_minima(self._over_theta(values))
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         """The same for some decisions."""

@@ -1,7 +1,7 @@
-"""What a user tells, read and checked: queries, points, values and noise become observations with indices.
+"""What a user tells, read and checked: queries, points, values and noise become measurements with indices.
 
-A point or a decision comes in many forms (a query, a number, a row, a dictionary, rows of them); the setting of a run
-says which one it is. Whatever cannot be meant is refused here, before anything changes.
+A point or a decision comes in many forms (a query, a number, a row, a dictionary, rows of them); the translation of a
+setting says which one it is. Whatever cannot be meant is refused here, before anything changes.
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import is_number
+from stableopt.base.checks import deviation
 from stableopt.loop.answers import Query
-from stableopt.loop.state import Index, Observation
-from stableopt.maxmin.region import SpaceRegion
-from stableopt.maxmin.setting import Setting
+from stableopt.loop.measurements import Measurement
+from stableopt.loop.setting import Setting, Translation
+from stableopt.maxmin.solver import Index
 
 
-def told(
-    setting: Setting | SpaceRegion, point: Query | ArrayLike, y: Any, decision: Any, noise: Any
-) -> list[Observation]:
-    """What one call of `tell` adds: a single observation, or one for each row."""
+def measurements(
+    setting: Setting[Index], point: Any, y: Any, decision: Any = None, noise: Any = None
+) -> list[Measurement[Index]]:
+    """What one call of `tell` adds: a single measurement, or one for each row."""
+    translation = setting.translation
     if isinstance(point, Query):
-        query = checked(setting, point)
+        query: Query[Index] = checked(translation, point)
         if decision is None:
-            return [Observation(query.decision_index, query.point_index, measured(y), _noise(noise), query.lower)]
-        return [Observation(decision_index(setting, decision), query.point_index, measured(y), _noise(noise))]
-    named = None if decision is None else decision_index(setting, decision)
-    rows = _rows(point, y, columns(setting))
+            place = query.point_index, measured(y), query.decision_index
+            return [Measurement(*place, _noise(noise), query.lower)]
+        return [Measurement(query.point_index, measured(y), translation.decision_index(decision), _noise(noise))]
+    named = None if decision is None else translation.decision_index(decision)
+    rows = _rows(point, y, setting.columns.width)
     if rows is None:
-        return [Observation(named, point_index(setting, point), measured(y), _noise(noise))]
+        return [Measurement(translation.point_index(point), measured(y), named, _noise(noise))]
     if decision is not None:
         raise ValueError("expected a decision with a single point only: tell the points one by one")
     values = [measured(v) for v in (y if isinstance(y, list | tuple) else np.asanyarray(y))]
@@ -41,17 +43,19 @@ def told(
     if len(noises) != len(values):
         raise ValueError(f"expected one noise, or one per value, got {len(noises)} for {len(values)} values")
     return [
-        Observation(None, point_index(setting, row), v, _noise(s))
+        Measurement(translation.point_index(row), v, None, _noise(s))
         for row, v, s in zip(rows, values, noises, strict=True)
     ]
 
 
-def checked(setting: Setting | SpaceRegion, query: Query) -> Query:
+def checked(translation: Translation[Index], query: Query[Index]) -> Query[Index]:
     """The query, if it belongs to this setting and nobody changed its point or its decision."""
     if not isinstance(query, Query):
         raise TypeError(f"expected a query that `ask` returned, got {query!r:.200}")
-    decision = decision_index(setting, query.decision, query.decision_index)
-    if (decision, point_index(setting, query.point, query.point_index)) != (query.decision_index, query.point_index):
+    if _unchanged(translation, query):
+        return query
+    found = translation.decision_index(query.decision), translation.point_index(query.point)
+    if found != (query.decision_index, query.point_index):
         raise ValueError(
             f"expected a query as `ask` of this run returned it, got one that was changed since, or another run's: "
             f"{query!r:.200}; a function that changes its argument needs a copy, and for another point there is "
@@ -60,18 +64,18 @@ def checked(setting: Setting | SpaceRegion, query: Query) -> Query:
     return query
 
 
-def decision_index(setting: Setting | SpaceRegion, decision: Any, guess: Index = -1) -> Index:
-    """The index of a decision as a user sees it; a good guess saves the search for it."""
-    if isinstance(setting, SpaceRegion):
-        return tuple(setting.locate_decision(decision).tolist())
-    return setting.locate_decision(decision, guess if isinstance(guess, int) else -1)
-
-
-def point_index(setting: Setting | SpaceRegion, point: Any, guess: Index = -1) -> Index:
-    """The index of a point as a user sees it; a good guess saves the search for it."""
-    if isinstance(setting, SpaceRegion):
-        return tuple(setting.locate_point(point).tolist())
-    return setting.locate_point(point, guess if isinstance(guess, int) else -1)
+def _unchanged(translation: Translation[Index], query: Query[Index]) -> bool:
+    """Whether the query looks as its indices do: then there is no need to look for them."""
+    try:
+        seen = translation.decision(query.decision_index), translation.point(query.point_index)
+    except (IndexError, TypeError, ValueError):  # indices of another setting
+        return False
+    return all(
+        np.array_equal(a, b)
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+        else type(a) is type(b) and a == b
+        for a, b in zip(seen, (query.decision, query.point), strict=True)
+    )
 
 
 def _rows(points: Any, y: ArrayLike, dim: int) -> Sequence[Any] | Array | None:
@@ -107,13 +111,4 @@ def measured(y: Any) -> float | None:
 
 
 def _noise(noise: Any) -> float | None:
-    if noise is None:
-        return None
-    if not (is_number(noise) and 0 < noise < 1e150):
-        raise ValueError(f"expected noise as a standard deviation above 0, got {noise!r}")
-    return float(noise)
-
-
-def columns(setting: Setting | SpaceRegion) -> int:
-    """How many coordinates a point has."""
-    return setting.points_space.dim if isinstance(setting, SpaceRegion) else sum(b.shape[1] for b in setting.blocks)
+    return None if noise is None else deviation(noise, "noise as a standard deviation above 0")

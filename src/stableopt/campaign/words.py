@@ -1,0 +1,161 @@
+"""The user's words for a problem: ranges, a tolerance, an environment; and the domain and sets that they mean.
+
+ranges        {"temperature": (20, 90)}, [(20, 90)], or a domain
+tolerance     how far a decision may be off: 2.0, "2%", {"temperature": 2.0}, or an uncertainty set
+environment   what can be set in the experiment but not afterwards: {"wind": (0, 12)}, or a list of scenarios
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from stableopt.base.checks import is_number
+from stableopt.model.gp import GP
+from stableopt.model.learning import Learned
+from stableopt.sets.domains import Domain
+from stableopt.sets.perturbations import Rectangle, Relative
+from stableopt.sets.spaces import Space
+from stableopt.sets.uncertainty import Parameters, UncertaintySet, continuous
+from stableopt.sets.variables import Candidates, Range
+
+
+@dataclass(frozen=True)
+class Words:
+    """What a user says about a problem, and what it means."""
+
+    ranges: Any
+    tolerance: Any = None
+    environment: Any = None
+    noise: float | None = None
+    """Standard deviation of f's noise; learned if it is not given."""
+    model: GP | Learned | None = None
+    """A model in place of the learned one."""
+
+    @cached_property
+    def domain(self) -> Space | Domain:
+        """Where decisions live."""
+        return self.ranges if isinstance(self.ranges, Space | Domain) else Space(self.ranges)
+
+    @cached_property
+    def uncertainty(self) -> UncertaintySet:
+        """What can go wrong: the tolerance and the environment together."""
+        parts = tolerances(self.domain, self.tolerance)
+        if self.environment is not None:
+            parts.append(parameters(self.environment))
+            if len(parts) > 1 and not isinstance(self.domain, Space) and continuous(parts[-1]):
+                raise ValueError(
+                    "expected rows of numbers as scenarios, such as [[2.0], [6.0]], beside a tolerance on a finite "
+                    f"domain, got {self.environment!r:.200}: or give ranges in place of the grid"
+                )
+        if not parts:
+            raise ValueError(
+                'expected a tolerance such as {"x": 0.1} or an environment, got neither: pass tolerance=0 if nothing '
+                "is uncertain (categories and candidates cannot be a little off)"
+            )
+        combined = parts[0]
+        for part in parts[1:]:
+            combined = combined * part
+        return combined
+
+    @property
+    def prior(self) -> GP | Learned:
+        """The model of f."""
+        if self.model is None:
+            return Learned(noise=self.noise)
+        if self.noise is not None:
+            raise ValueError("expected noise or a model with its own noise, got both")
+        return self.model
+
+
+def tolerances(domain: Space | Domain, tolerance: Any) -> list[UncertaintySet]:
+    """The perturbations that a tolerance means: a rectangle, and what is relative to the value."""
+    if tolerance is None or isinstance(tolerance, UncertaintySet):
+        return [] if tolerance is None else [tolerance]
+    if is_number(tolerance) and (tolerance == 0 or not isinstance(domain, Space)):
+        return [Rectangle(tolerance)]
+    if not isinstance(domain, Space):
+        raise ValueError(f"expected an uncertainty set such as Ball(0.1) for a finite domain, got {tolerance!r}")
+    sizes = {c: _tolerance(given, domain.labels[c]) for c, given in _by_column(domain, tolerance).items()}
+    fixed = {c: size for c, (size, relative) in sizes.items() if not relative}
+    moving = {c: size for c, (size, relative) in sizes.items() if relative}
+    owners = {c[0]: v for v, c in zip(domain.parts, domain.columns, strict=True)}
+    for c, size in moving.items():
+        v = owners.get(c)
+        if isinstance(v, Range) and size * max(abs(v.low), abs(v.high)) > v.high - v.low:
+            raise ValueError(
+                f"expected a tolerance no wider than its range, got ±{size:.3g} times the value for "
+                f"{domain.labels[c]!r} from {v.low:g} to {v.high:g}: is the unit right?"
+            )
+    found: list[UncertaintySet] = []
+    if fixed:
+        found.append(Rectangle(list(fixed.values()), columns=list(fixed)))
+    if moving:
+        found.append(Relative(list(moving.values()), columns=list(moving)))
+    return found
+
+
+def _by_column(domain: Space, tolerance: Any) -> dict[int, Any]:
+    """Which column has which tolerance."""
+    if isinstance(tolerance, Mapping):
+        return {domain.column(name): given for name, given in tolerance.items()}
+    if isinstance(tolerance, str) or np.ndim(tolerance) == 0:
+        return dict.fromkeys(domain.numeric, tolerance)
+    if len(tolerance) == len(domain.numeric):
+        return dict(zip(domain.numeric, tolerance, strict=True))
+    raise ValueError(f"expected one tolerance, or one for each of {len(domain.numeric)} numbers, got {tolerance!r}")
+
+
+def _tolerance(given: Any, name: str) -> tuple[float, bool]:
+    """How far off, and whether that is a fraction of the value."""
+    if isinstance(given, str) and given.strip().endswith("%"):
+        try:
+            size = float(given.strip()[:-1]) / 100
+        except ValueError:
+            size = math.nan
+        if 0 <= size < 1:
+            return size, True
+    elif is_number(given) and given >= 0:
+        return float(given), False
+    raise ValueError(f'expected a tolerance of {name!r} as a number of at least 0, or such as "2%", got {given!r}')
+
+
+def parameters(environment: Any) -> UncertaintySet:
+    """The parameters that an environment means: ranges, or rows of scenarios."""
+    if isinstance(environment, UncertaintySet):
+        return environment
+    if isinstance(environment, Mapping | Space):
+        return Parameters(environment if isinstance(environment, Space) else Space(environment))
+    rows = list(environment) if isinstance(environment, Sequence | np.ndarray) else []
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        return _named_scenarios(rows)
+    if rows and not any(isinstance(row, str) for row in rows):
+        pair = isinstance(environment, tuple) and len(rows) == 2 and all(map(is_number, rows))
+        if len(rows) == 1 or pair:  # a range, as it is written elsewhere
+            raise ValueError(
+                'expected a range by name, such as {"wind": (0, 12)}, or a list of at least two scenarios, got '
+                f"{environment!r:.200}"
+            )
+        return Parameters(environment)
+    raise ValueError(
+        'expected an environment such as {"wind": (0, 12)} or a list of scenarios [{"wind": 3.0}, {"wind": 9.0}], got '
+        f"{environment!r:.200}"
+    )
+
+
+def _named_scenarios(rows: list[Mapping[str, Any]]) -> Parameters:
+    names = tuple(rows[0])
+    if any(set(row) != set(names) for row in rows):
+        raise ValueError(f"expected scenarios with the same names, got {[sorted(row) for row in rows]}")
+    values = [[row[name] for name in names] for row in rows]
+    for name, column in zip(names, zip(*values, strict=True), strict=True):
+        if len({isinstance(v, str) for v in column}) > 1:
+            raise ValueError(f"expected a word or a number for {name!r} in all scenarios, got {column!r:.200}")
+    if any(row in values[:i] for i, row in enumerate(values)):
+        raise ValueError(f"expected distinct scenarios, got {rows!r:.200}")
+    return Parameters(Space([Candidates.listed(values)], [names]))

@@ -1,0 +1,52 @@
+"""The defaults and their reasons: those of the front door, and those of the paper, side by side.
+
+`maximize`, `minimize` and `assess` have the first, `Optimizer` has the second. `docs/defaults.md` has the measurements.
+
+| | front door | paper | why they differ |
+|---|---|---|---|
+| reported | the best guarantee of all decisions | … of the decisions tried | never a worse guarantee, and less regret early |
+| β that certifies | 4 | 4 | two standard deviations |
+| β that explores | ½, and 4 in every fifth round from the 25th | the one that certifies | half the regret after 20 rounds |
+| model | learned | learned if none is given | |
+| initial points | 2 more than variables, at least 4 | the same; none for a model that is given on a list | |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stableopt.loop.rules import ALGORITHMS, Algorithm, BestOfAll, OptimisticPessimistic
+from stableopt.loop.schedules import Alternating, Constant, Schedule
+from stableopt.loop.setting import Setting
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """What is used where a user says nothing."""
+
+    algorithm: Algorithm
+    beta: Schedule
+    """β that certifies."""
+    explore: Schedule | None
+    """β that explores; None: the one that certifies."""
+
+
+FRONT_DOOR = Defaults(
+    Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll()),
+    beta=Constant(4.0),
+    # A small β finds a good decision sooner. A large one now and then leads on from a hill that is only second best.
+    explore=Alternating(0.5, 4.0),
+)
+PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None)
+
+EVALUATIONS = 40  # of one call
+MOST_FAILURES = 5  # in a row: then the function itself is broken, most likely
+
+
+def initial_points(setting: Setting, learned: bool) -> int:
+    """How many points are spread out before the model is asked.
+
+    A model that is learned needs more points than variables to tell them apart. One that is given can be asked at once
+    on a list; in a space, it is asked about the surroundings of points that are there.
+    """
+    return max(4, setting.columns.variables + 2) if learned else setting.least_initial

@@ -1,0 +1,51 @@
+"""Which decision to use now, and what is known of its worst case: a pure function of the state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stableopt.loop.answers import Report
+from stableopt.loop.rules import ReportingRule
+from stableopt.loop.state import State
+from stableopt.maxmin.solver import Choice, Index
+
+
+def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
+    """The decision that the rule chooses, with the bounds on its worst case."""
+    decision, translation = chosen(state, rule), state.setting.translation
+    worst, upper, optimum = state.certificate(decision)
+    return Report(
+        state.t,
+        translation.decision(decision),
+        translation.point(worst.point),
+        worst.value,
+        upper,
+        optimum.value,
+        worst.exact and optimum.exact,
+        optimum.gap,
+        state.intersected is not None and state.intersected.contradictory,
+        decision,
+        worst.point,
+    )
+
+
+def chosen(state: State[Index], rule: ReportingRule) -> Index:
+    """What the rule chooses; or, if that may turn into something that failed, the safest decision that may not."""
+    if not state.rounds:
+        raise ValueError("nothing to report yet: tell at least one value first")
+    decision = _checked(rule, state, rule.choose(state))
+    failed = [r.point_index for r in state.failures]
+    if not failed or state.avoids(decision, failed):
+        return decision
+    tried = dict.fromkeys([*state.tried(), *(r.decision_index for r in state.rounds)])
+    good = [d for d in tried if state.avoids(d, failed)]
+    return good[int(np.argmax(state.bounds_of(good)[0]))] if good else decision
+
+
+def _checked(rule: ReportingRule, state: State[Index], decision: Index) -> Index:
+    """What a rule chose, checked: it may be a user's own."""
+    try:
+        return state.setting.translation.known(Choice(decision, state.rounds[0].point_index)).decision
+    except (TypeError, ValueError) as error:
+        where = f"{type(rule).__name__}.choose"
+        raise ValueError(f"expected {where} to return a decision that the state has given out: {error}") from None

@@ -1,0 +1,207 @@
+"""What a run is about: a domain with an uncertainty set, seen by models, solvers and users alike.
+
+There are two settings: `listed` (finitely many decisions and points, by number) and `space` (rows of coordinates).
+Nothing outside these two files asks which one it has. What they share:
+
+    translation   between a user's values and indices, in one place
+    solver        max over decisions of min over points of a function F of points
+    posterior     a model after some data, as the setting sees it: it gives the functions F that solvers take
+    points        a design to begin with, random points, and others where one is taken
+
+Notation
+    Index   what a decision or a point is: a number on a list, a row of coordinates in a space
+    F       a function of points in the form that the setting's solver takes; nobody else looks into it
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+
+from stableopt.base.arrays import Array
+from stableopt.loop.measurements import Data
+from stableopt.maxmin.solver import AnyIndex, Choice, Hints, Index, Solver
+from stableopt.model.learning import Belief
+from stableopt.sets.domains import Domain
+from stableopt.sets.spaces import Space
+from stableopt.sets.uncertainty import UncertaintySet
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    F = TypeVarWithDefault("F", default=object)
+    F_co = TypeVarWithDefault("F_co", covariant=True, default=object)
+    Index_contra = TypeVarWithDefault("Index_contra", contravariant=True, default=AnyIndex)
+else:
+    F = TypeVar("F")
+    F_co = TypeVar("F_co", covariant=True)
+    Index_contra = TypeVar("Index_contra", contravariant=True)
+
+
+class Translation(Protocol[Index]):
+    """Between what a user sees and indices."""
+
+    @property
+    def names(self) -> Mapping[str, int] | None:
+        """The names of a point's values, if they have any, and how many columns each of them has."""
+
+    def decision(self, index: Index) -> object:
+        """What a decision looks like."""
+
+    def point(self, index: Index) -> object:
+        """What a point looks like."""
+
+    def decision_index(self, value: object) -> Index:
+        """The index of a decision; an error that says what it could be."""
+
+    def point_index(self, value: object) -> Index:
+        """The index of a point; an error that says what it could be."""
+
+    def decision_of(self, point: Index) -> Index:
+        """The decision that a point on its own stands for."""
+
+    def known(self, choice: Choice[Index]) -> Choice[Index]:
+        """The choice with its indices in their usual form; an error if they are none of this setting."""
+
+
+class View(Protocol[Index_contra, F_co]):
+    """A posterior as a setting sees it. It never changes: an update gives another one."""
+
+    @property
+    def t(self) -> int:
+        """Number of observations."""
+
+    @property
+    def information_gain(self) -> float:
+        """½ log det(I + σ⁻²K) of the observations."""
+
+    @property
+    def whitened(self) -> Sequence[float] | Array:
+        """Each value minus what was expected after those before it, over its predictive standard deviation (t,)."""
+
+    def bound(self, c: float) -> F_co:
+        """The function mean + c·std: ucb with c = beta^{1/2}, lcb with c = −beta^{1/2}."""
+
+    def moments(self, points: Sequence[Index_contra]) -> tuple[Array, Array]:
+        """Mean and variance of f at these points, (n,) each."""
+
+    def update(self, point: Index_contra, y: float, noise: float | None = None) -> Self:
+        """The posterior with one more observation."""
+
+
+class Intersection(Protocol[F]):
+    """The largest lcb and the smallest ucb of all rounds so far (footnote in Section 5)."""
+
+    @property
+    def lower(self) -> F:
+        """The largest lcb."""
+
+    @property
+    def upper(self) -> F:
+        """The smallest ucb."""
+
+    @property
+    def contradictory(self) -> bool:
+        """Whether the bounds of different rounds exclude each other somewhere."""
+
+    def joined(self, lower: F, upper: F) -> Intersection[F]:
+        """The intersection with further bounds."""
+
+    def restarted(self) -> Intersection[F]:
+        """An intersection of no bounds yet."""
+
+
+class Columns(NamedTuple):
+    """What a model sees of a point."""
+
+    width: int
+    """How many numbers it has."""
+    categories: tuple[int, ...]
+    """Which of them are codes of categories."""
+    variables: int
+    """How many variables and parameters these stand for."""
+
+
+class Setting(ABC, Generic[Index, F]):
+    """A domain with an uncertainty set."""
+
+    domain: Domain | Space
+    uncertainty: UncertaintySet
+    seed: int
+    """For all that is random in searches and designs."""
+    least_initial: int
+    """How many points of a design a model that is given needs before it can be asked."""
+
+    @property
+    @abstractmethod
+    def translation(self) -> Translation[Index]:
+        """Between what a user sees and indices."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> Columns:
+        """What a model sees of a point."""
+
+    @abstractmethod
+    def solver(self, t: int) -> Solver[Index, F]:
+        """The max-min solver for functions that are made of t observations."""
+
+    @abstractmethod
+    def inputs(self, points: Sequence[Index], scaled: bool) -> Array:
+        """Points as a model sees them (n, p): with ranges from 0 to 1 if it is learned, else in the user's units."""
+
+    @abstractmethod
+    def posterior(
+        self, belief: Belief, data: Data[Index], scaled: bool, before: View[Index, F] | None = None
+    ) -> View[Index, F] | None:
+        """The posterior after all these data; None where nothing can be said yet.
+
+        before: the posterior under the same belief after the first of these data, which may be extended.
+        """
+
+    @abstractmethod
+    def intersection(self, lower: F, upper: F) -> Intersection[F]:
+        """The intersection of bounds, to begin with these; refused where it cannot be represented."""
+
+    @abstractmethod
+    def avoids(self, decision: Index, points: Sequence[Index], measured: Sequence[Index]) -> bool:
+        """Whether the adversary can turn the decision into none of these points.
+
+        In a space, none of them may be closer to the decision than all that was measured, either.
+        """
+
+    @abstractmethod
+    def taken(self, point: Index, points: Sequence[Index]) -> bool:
+        """Whether the point is one of these, or so close to one that a second measurement would tell little."""
+
+    @abstractmethod
+    def home(self, decision: Index, F: F, hints: Hints[Index]) -> Index:
+        """The point that a decision stands for if nobody perturbs it; of several, the one with the smallest F."""
+
+    @abstractmethod
+    def peak(self, F: F, hints: Hints[Index]) -> Index:
+        """The point with the largest F, of all that some decision stands for if nobody perturbs it."""
+
+    @abstractmethod
+    def design(self, number: int) -> Index:
+        """Point ``number`` (from 0) of a spread of points to begin with."""
+
+    @abstractmethod
+    def random(self, rng: np.random.Generator) -> Index:
+        """A uniformly random point that the adversary can reach."""
+
+    @abstractmethod
+    def candidates(
+        self, decision: Index | None = None, *, without: Sequence[Index] = (), draw: int = 0
+    ) -> Sequence[Index]:
+        """Points to choose from: all of a list, many of a space; those that a decision can turn into, if one is given.
+
+        without: points that do not count, nor does what is very close to them. draw: another selection for each number.
+        """
+
+    def rescaled(self, factor: float) -> Setting[Index, F]:
+        """The same setting with perturbations ``factor`` times as large."""
+        return type(self)(self.domain, self.uncertainty.scaled(factor), self.seed)  # type: ignore[call-arg]

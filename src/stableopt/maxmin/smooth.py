@@ -1,0 +1,1 @@
+from stableopt.maxmin.continuous import Smooth  # noqa
