@@ -16,9 +16,10 @@ import pytest
 from helpers.refusals import refused, table
 
 import stableopt as so
-from stableopt.campaign.calls import MOST_FAILURES, ObjectiveError
-from stableopt.campaign.results import Evaluation
+from stableopt.campaign.calls import ObjectiveError
 from stableopt.loop import space as search
+from stableopt.loop.defaults import MOST_FAILURES
+from stableopt.loop.measurements import Measurement
 from stableopt.loop.rules import BestExpected
 
 NAN, INF = math.nan, math.inf
@@ -491,7 +492,7 @@ def assessment():
 def test_earlier_data_may_have_any_form(form, assessment):
     ranges = [(0.0, 1.0)] if form == "unnamed rows and values" else LINE
     answer = so.assess(FORMS[form], ranges, 0.1)
-    assert answer.evaluations[0] == Evaluation(answer.evaluations[0].point, -1.6, None)
+    assert answer.evaluations[0] == Measurement(answer.evaluations[0].point, -1.6)
     assert answer.worst_case[1:] == assessment.worst_case[1:] and answer.optimum_bound == assessment.optimum_bound
 
 
@@ -520,7 +521,7 @@ def test_every_value_may_have_a_noise_of_its_own():
         Frame({"x": XS, "value": YS, "noise": noise}),
     ]
     by_hand = so.Optimizer(so.Space(LINE), so.Rectangle([0.1], columns=[0]))
-    by_hand.tell_all([{"x": x} for x in XS], YS, noise)
+    by_hand.tell_all([Measurement({"x": x}, y, None, s) for x, y, s in zip(XS, YS, noise, strict=True)])
     for data in forms:
         optimizer = so.maximize(hill, LINE, 0.1, data=data, evaluations=0).optimizer
         assert [r.noise for r in optimizer.rounds] == noise
@@ -582,7 +583,7 @@ def test_a_peak_whose_surroundings_nobody_measured_is_not_reported():
 def test_past_decisions_have_the_bounds_that_a_report_of_them_would_have(assessment):
     state = assessment.optimizer.state
     for decision, low, high in assessment.decisions:
-        index = tuple(state.setting.translation.decision_index(decision).tolist())
+        index = state.setting.translation.decision_index(decision)
         worst, upper, _ = state.certificate(index)
         assert low == pytest.approx(worst.value, abs=1e-3) and high == pytest.approx(upper, abs=1e-3)
 
@@ -672,7 +673,7 @@ def test_an_environment_is_part_of_the_point_but_not_of_the_decision(name, toler
     assert len({p["wind"] for p in points}) > 1, "the environment is explored"
     again = so.assess([{**p, "value": f(p)} for p in points], LINE, tolerance, environment=environment)
     assert list(again.decisions[0][0]) == ["x"]
-    again.optimizer.tell_all(points, [f(p) for p in points])
+    again.optimizer.tell_all([Measurement(p, f(p)) for p in points])
 
 
 def test_scenarios_of_several_names_come_together():
@@ -688,7 +689,7 @@ def test_scenarios_may_have_words_beside_numbers():
     points, result = seen_by(f, ranges=LINE, environment=rows, evaluations=10)
     assert {(p["wind"], p["sky"]) for p in points} == {(3.0, "clear"), (9.0, "rain"), (5.0, "clear")}
     assert result.decision["x"] == pytest.approx(0.45, abs=0.1), "the middle between 0.15 and 0.75"
-    space = result.optimizer.state.setting.points_space
+    space = result.optimizer.state.setting.region.points_space
     assert space.labels == ["x", "wind", "sky"] and space.categories == (2,), "words have no order"
     again = so.Optimizer.from_json(result.optimizer.to_json())
     assert again.uncertainty == result.optimizer.uncertainty and again.ask().point == result.optimizer.ask().point

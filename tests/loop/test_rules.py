@@ -248,9 +248,9 @@ def test_intersected_bounds_only_tighten_and_certify_no_less(case):
     intersected, states = run(*case, BestIntersected())
     plain, _ = run(*case, BestSoFar())
     for before, after in itertools.pairwise(states):
-        assert np.all(after.intersected[0] >= before.intersected[0])
-        assert np.all(after.intersected[1] <= before.intersected[1])
-        assert np.all(after.intersected[0] >= after.lcb) and np.all(after.intersected[1] <= after.ucb)
+        assert np.all(after.intersected.lower >= before.intersected.lower)
+        assert np.all(after.intersected.upper <= before.intersected.upper)
+        assert np.all(after.intersected.lower >= after.lcb) and np.all(after.intersected.upper <= after.ucb)
     assert intersected.rounds[-1].decision_index == plain.rounds[-1].decision_index  # they sample alike
     assert intersected.report().lower >= plain.report().lower
     assert intersected.report().optimum_upper <= plain.report().optimum_upper

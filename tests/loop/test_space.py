@@ -34,9 +34,11 @@ from stableopt import (
     assess,
     maximize,
 )
-from stableopt.campaign.calls import DEFAULT
 from stableopt.loop import space as search
+from stableopt.loop.defaults import FRONT_DOOR
+from stableopt.loop.measurements import Measurement
 from stableopt.loop.rules import BestIntersected, BestOfAll, OptimisticPessimistic
+from stableopt.maxmin.solver import Choice
 from stableopt.model.gp import Posterior, TrackedPosterior
 
 NAN, INF = math.nan, math.inf
@@ -112,11 +114,11 @@ def test_every_algorithm_runs_in_every_space(name, where):
     report = optimizer.report()
     assert report.lower <= report.upper <= report.optimum_upper and report.regret_bound >= 0
     assert not report.exact and not report.contradictory and report.t == 3
-    setting = optimizer.state.setting
+    setting, region = optimizer.state.setting.translation, optimizer.state.setting.region
     for r in optimizer.rounds:
         assert setting.point(setting.point_index(r.point)) == r.point
-        d, z = setting.decision_index(r.decision), setting.point_index(r.point)
-        nearest = setting.points(d[None], setting.scenario_of(d[None], z[None]))[0]
+        d, z = (np.array(i) for i in (setting.decision_index(r.decision), setting.point_index(r.point)))
+        nearest = region.points(d[None], region.scenario_of(d[None], z[None]))[0]
         np.testing.assert_allclose(z, nearest, atol=1e-9, err_msg="the point is one that the adversary can choose")
 
 
@@ -162,7 +164,7 @@ def test_the_first_points_are_two_more_than_variables_and_parameters_in_a_space_
 def test_the_first_points_keep_off_the_edges_of_ranges_and_go_everywhere_else():
     for where, inner in {"a square": [0, 1], "mixed": [0, 1], "an environment": [0]}.items():
         state = start(where).state
-        Z = np.array([state.design_point(i, 0) for i in range(200)])
+        Z = np.array([state.setting.design(i) for i in range(200)])
         assert 0.1 <= Z[:, inner].min() < 0.12 and 0.88 < Z[:, inner].max() <= 0.9
         points = [state.setting.translation.point(z) for z in Z]
         if where == "an environment":
@@ -311,17 +313,21 @@ def test_more_workers_than_points_share_them():
     assert len(optimizer.ask(5)) == 5
 
 
+def other_point(state, taken):
+    return state.other_point(Choice(2, 2), taken)[:2]
+
+
 def test_another_point_is_looked_for_only_if_this_one_is_taken():
     optimizer = Optimizer(Grid.linspace(0, 1, 9), Ball(0.15), PRIOR)
     optimizer.tell([0.375], 1.0)
     optimizer.ask()
     state = optimizer.state
-    assert state.untaken(2, 2, [1, 3]) == (2, 2)
-    assert "reachable" not in vars(state.setting), "nothing has listed all points so far"
-    assert state.untaken(2, 2, [2]) == (2, 1), "the least known of those that 2 can become"
+    assert other_point(state, [1, 3]) == (2, 2)
+    assert "reachable" not in vars(state.setting.translation), "nothing has listed all points so far"
+    assert other_point(state, [2]) == (2, 1), "the least known of those that 2 can become"
     other = max(set(range(9)) - {1, 2, 3}, key=lambda z: state.ucb[z])
-    assert state.untaken(2, 2, [3, 1, 2]) == (other, other), "the most promising elsewhere"
-    assert state.untaken(2, 2, list(range(9))) == (2, 2), "there is no other"
+    assert other_point(state, [3, 1, 2]) == (other, other), "the most promising elsewhere"
+    assert other_point(state, list(range(9))) == (2, 2), "there is no other"
 
 
 def test_a_pending_query_can_come_from_a_copy():
@@ -395,7 +401,7 @@ def test_only_observations_with_their_own_noise_have_it():
     posterior, gp = optimizer.state.posterior, optimizer.state.belief.gps[0]
     own = np.full(12, gp.noise)
     own[3] = 500.0
-    np.testing.assert_allclose(posterior.noise_variance, own**2, rtol=1e-9)
+    np.testing.assert_allclose(posterior.model.noise_variance, own**2, rtol=1e-9)
     plain = start("a line")
     plain.tell(
         [{"x": x} for x in np.linspace(0, 1, 12).tolist()], [1e4 * math.sin(7 * x) for x in np.linspace(0, 1, 12)]
@@ -408,7 +414,7 @@ def test_noise_of_an_observation_weakens_it():
     sure, unsure = start("a line", PRIOR), start("a line", PRIOR)
     for optimizer, noise in ((sure, 0.01), (unsure, 3.0)):
         optimizer.tell({"x": 0.5}, 1.0, noise=noise)
-    assert sure.state.posterior([[0.5]])[0] > 0.9 > 0.2 > unsure.state.posterior([[0.5]])[0]
+    assert sure.state.moments([(0.5,)])[0] > 0.9 > 0.2 > unsure.state.moments([(0.5,)])[0]
 
 
 # ----------------------------------------------------------------------------------------------------- stored runs
@@ -416,9 +422,9 @@ def test_noise_of_an_observation_weakens_it():
 
 def told_at_once(optimizer, n):
     """n random points at once, to get past the rounds in which the model is learned every time."""
-    rows = optimizer.state.setting.points_space.spread(n, 5)
+    rows = optimizer.state.setting.region.points_space.spread(n, 5)
     points = [optimizer.state.setting.translation.point(row) for row in rows]
-    optimizer.tell_all(points, [wave(p) for p in points])
+    optimizer.tell_all([Measurement(p, wave(p)) for p in points])
     return optimizer
 
 
@@ -472,7 +478,7 @@ def test_bounds_that_were_intersected_between_two_models_are_so_in_the_replay(at
         go_on(run, 5, failing={1})
     assert 0 < run.state.belief.t < len(run.rounds) - 1
     again = Optimizer.from_json(run.to_json())
-    assert np.array_equal(run.state.intersected, again.state.intersected) and same(run, again)
+    assert np.array_equal(run.state.intersected.lower, again.state.intersected.lower) and same(run, again)
 
 
 @pytest.mark.parametrize("domain", [LINE, Grid.linspace(0, 1, 21)], ids=["a range", "a grid"])
@@ -567,8 +573,8 @@ def test_a_model_that_is_given_sees_the_users_units_and_logs_on_log_scales():
     optimizer.tell(points, [1.0, 3.0, 2.5])
     rows = np.array([[p["x"], math.log(p["speed"]), p["n"]] for p in points])
     posterior = gp.condition(rows, [1.0, 3.0, 2.5])
-    np.testing.assert_allclose(optimizer.state.posterior.X, rows, rtol=1e-12)
-    np.testing.assert_allclose(optimizer.state.posterior(rows + 5.0), posterior(rows + 5.0), rtol=1e-9)
+    np.testing.assert_allclose(optimizer.state.posterior.model.X, rows, rtol=1e-12)
+    np.testing.assert_allclose(optimizer.state.posterior.model(rows + 5.0), posterior(rows + 5.0), rtol=1e-9)
     report = optimizer.report()
     z = report.worst_point
     mean, variance = posterior([[z["x"], math.log(z["speed"]), z["n"]]])
@@ -579,7 +585,7 @@ def test_only_the_beta_that_certifies_widens_the_bounds():
     points, values = [{"x": x} for x in (0.1, 0.4, 0.8)], [0.2, 1.0, -0.5]
     states = {}
     for betas in ((4.0, 4.0), (4.0, 0.25), (9.0, 4.0)):
-        optimizer = start("a line", PRIOR, algorithm=DEFAULT, beta=betas[0], explore=betas[1])
+        optimizer = start("a line", PRIOR, algorithm=FRONT_DOOR.algorithm, beta=betas[0], explore=betas[1])
         optimizer.tell(points, values)
         states[betas] = optimizer
     usual, bold, sure = (o.report() for o in states.values())
@@ -695,7 +701,7 @@ def test_whole_numbers_leave_what_they_do_not_use_of_a_ball_to_the_others(norm, 
         if used <= 1 and whole.min() >= 0 and whole.max() <= 12:
             far = 0.3 * (1 - used**norm) ** (1 / norm)
             last = np.clip(np.linspace(report.decision[2] - far, report.decision[2] + far, 401), 0, 1)
-            mean, variance = optimizer.state.posterior(np.column_stack([np.tile(whole, (401, 1)), last]))
+            mean, variance = optimizer.state.posterior.model(np.column_stack([np.tile(whole, (401, 1)), last]))
             lowest = min(lowest, float((mean - 2 * np.sqrt(variance)).min()))
     assert report.lower <= lowest + 1e-6
 
@@ -718,7 +724,7 @@ def test_with_choices_or_a_parameter_the_search_agrees_with_all_of_them_on_a_gri
         X, gp = rng.random((25, 3)), GP(SE([0.2, 0.4, 0.4]), 0.05)
     optimizer = Optimizer(space, uncertainty, gp, seed=seed)
     optimizer.tell(X, rng.normal(size=len(X)).tolist())
-    bound, some = optimizer.state._bound(4.0, +1), np.linspace(0, 1, 31)
+    bound, some = optimizer.state.ucb, np.linspace(0, 1, 31)
     if kind == "a parameter in a box":
         others = np.stack(np.meshgrid(some, some), axis=-1).reshape(-1, 2)
         values = np.array([bound(np.column_stack([np.full(len(others), x), others])) for x in fine]).T

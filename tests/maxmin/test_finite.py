@@ -9,7 +9,6 @@ import pickle
 
 import numpy as np
 import pytest
-import stableopt.maxmin.setting as setting_module
 from helpers.adversaries import (
     adversary,
     grids,
@@ -27,6 +26,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 import stableopt.maxmin.listed as finite
+import stableopt.maxmin.structure as structure
 from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Points, Rectangle
 from stableopt.maxmin.listed import AxisMinima, Lists, OverTheta, Pairwise, Sliding, Successive
 from stableopt.maxmin.listing import Listing
@@ -38,19 +38,20 @@ def check(solver, sets, values, among=()):
     """Every method of a solver against brute force over the sets A(d)."""
     minima = [min(values[z] for z in members) for members in sets]
     assert (solver.n_decisions, solver.n_points) == (len(sets), len(values))
-    assert solver.minima(values).tolist() == minima
+    assert solver.all_minima(values).tolist() == minima
     every = np.arange(len(sets))
     assert solver.minima_at(every[::-1], values).tolist() == minima[::-1]
     best = max(range(len(sets)), key=lambda d: (minima[d], -d))
-    assert solver.best(values) == best
-    assert solver.maximin(values) == (best, worst_of(sets[best], values), minima[best], True)
+    assert solver.maximin(values) == (best, worst_of(sets[best], values), minima[best], True, 0.0)
     for d, members in enumerate(sets):
         assert solver.members(d).tolist() == members
-        assert solver.worst(d, values) == (d, worst_of(members, values), minima[d], True)
+        assert solver.worst(d, values) == (d, worst_of(members, values), minima[d], True, 0.0)
+    assert [choice.value for choice in solver.minima(every.tolist(), values)] == minima
     if len(among):
         some = np.unique(among)
         assert solver.minima_at(some, values).tolist() == [minima[d] for d in some]
-        assert solver.best(values, some) == max(some.tolist(), key=lambda d: (minima[d], -d))
+        chosen = max(some.tolist(), key=lambda d: (minima[d], -d))
+        assert solver.best(list(among), values) == (chosen, worst_of(sets[chosen], values), minima[chosen], True, 0.0)
 
 
 def worst_of(members, values):
@@ -85,7 +86,7 @@ def test_sliding_windows_are_the_brute_force(data):
     slid = sliding(grid, ball)  # also where another solver was chosen above
     check(slid, sets, values, among)
     slid._chunk = data.draw(st.integers(1, 40))
-    assert slid.minima(values).tolist() == [values[members].min() for members in sets]
+    assert slid.all_minima(values).tolist() == [values[members].min() for members in sets]
 
 
 def sliding(grid, ball):
@@ -103,7 +104,7 @@ def sliding(grid, ball):
 @pytest.mark.parametrize(("shape", "eps"), [((10, 10, 10), 0.7), ((6, 6, 6, 6), 0.6), ((5, 5, 5, 5, 5), 0.6)])
 def test_a_wide_ball_on_a_grid_never_needs_all_pairs(shape, eps, monkeypatch):
     """On a 40 × 40 × 40 grid with eps = 0.7, pairs take 50 s for what sliding does in 0.3 s."""
-    monkeypatch.setattr(setting_module, "LIST_LIMIT", 1000)
+    monkeypatch.setattr(structure, "LIST_LIMIT", 1000)
     grid = Grid.linspace([0] * len(shape), [1] * len(shape), shape)
     assert isinstance(Listing(grid, Ball(eps)).solver, Sliding)
 
@@ -136,7 +137,7 @@ def test_sliding_windows_on_many_chunks_are_scipys_minimum_filter(shape, radii, 
     total = {1: parts.sum(axis=0), 2: (parts**2).sum(axis=0), math.inf: parts.max(axis=0)}[order]
     expected = ndimage.minimum_filter(values, footprint=total <= 1 + 1e-9, mode="constant", cval=math.inf)
     assert solver._chunk < values.size
-    result = solver.minima(values.ravel())
+    result = solver.all_minima(values.ravel())
     assert np.array_equal(result, expected.ravel())
     some = np.random.default_rng(1).integers(values.size, size=3000)
     assert np.array_equal(solver.minima_at(some, values.ravel()), result[some])
@@ -160,7 +161,7 @@ def test_lists_and_pairs_of_norm_balls_are_the_brute_force(data):
     solver = Listing(domain, ball).solver
     assert isinstance(solver, Lists)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(setting_module, "LIST_LIMIT", 0)
+        patch.setattr(structure, "LIST_LIMIT", 0)
         rows = data.draw(st.integers(1, 7))
         patch.setattr(finite, "chunk_rows", lambda n: rows)
         pairwise = Listing(domain, ball).solver
@@ -193,10 +194,10 @@ def test_lists_and_pairs_of_any_distance_are_the_brute_force(case, data):
     sets, values = adversary(domain, uncertainty), ties(len(domain), data.draw)
     among = data.draw(st.lists(st.integers(0, len(domain) - 1), min_size=1, max_size=8))
     rows = data.draw(st.integers(1, 7))
-    for limit, kind in ((setting_module.LIST_LIMIT, Lists), (0, Pairwise)):
+    for limit, kind in ((structure.LIST_LIMIT, Lists), (0, Pairwise)):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(setting_module, "LIST_LIMIT", limit)
-            patch.setattr(setting_module, "chunk_rows", lambda n: rows)
+            patch.setattr(structure, "LIST_LIMIT", limit)
+            patch.setattr(structure, "chunk_rows", lambda n: rows)
             patch.setattr(finite, "chunk_rows", lambda n: rows)
             solver = Listing(domain, uncertainty).solver
             assert isinstance(solver, kind)
@@ -254,8 +255,8 @@ def test_thousands_of_groups_of_unequal_size_are_the_brute_force():
     solver = Listing(Points(np.arange(2000.0)), Groups(groups)).solver
     for levels in (2, 10**9):
         values = rng.integers(levels, size=2000).astype(float)
-        assert solver.minima(values).tolist() == [min(values[i] for i in group) for group in groups]
-        assert solver.minima_at(np.arange(0, 6001, 7), values).tolist() == solver.minima(values)[::7].tolist()
+        assert solver.all_minima(values).tolist() == [min(values[i] for i in group) for group in groups]
+        assert solver.minima_at(np.arange(0, 6001, 7), values).tolist() == solver.all_minima(values)[::7].tolist()
 
 
 @given(st.data())
@@ -275,15 +276,15 @@ def test_a_solver_leaves_the_values_alone():
     grid = Grid.linspace([0, 0], [1, 1], [4, 6])
     for uncertainty in (Ball(0.4), Ball(0.4, "inf"), Hamming(1), Groups([range(24)])):
         solver = Listing(grid, uncertainty).solver
-        solver.minima(values)
-        assert solver.maximin(values).value == solver.minima(values).max()
+        solver.all_minima(values)
+        assert solver.maximin(values).value == solver.all_minima(values).max()
     assert values.tolist() == list(range(24))
 
 
 def test_the_result_of_a_solver_is_not_overwritten_by_the_next():
     solver = Listing(Grid.linspace([0, 0], [1, 1], 7), Ball(0.4)).solver
-    first = solver.minima(np.ones(49))
-    solver.minima(np.zeros(49))
+    first = solver.all_minima(np.ones(49))
+    solver.all_minima(np.zeros(49))
     assert first.tolist() == [1.0] * 49
 
 
@@ -291,11 +292,11 @@ def test_a_window_far_beyond_the_grid_is_the_whole_grid():
     values = np.array([3.0, 1.0, 2.0, 5.0])
     for eps in (1.0, 1e9, 1e300, 1e308):
         solver = Listing(Grid.linspace(0, 1e-9, 4), Ball(eps)).solver
-        assert solver.minima(values).tolist() == [1.0] * 4
+        assert solver.all_minima(values).tolist() == [1.0] * 4
 
 
 def test_a_solver_that_tests_pairs_can_be_pickled(monkeypatch):
-    monkeypatch.setattr(setting_module, "LIST_LIMIT", 0)
+    monkeypatch.setattr(structure, "LIST_LIMIT", 0)
     domain = Points([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     for uncertainty in (Ball(1.0), Hamming(1), Ball(1.0, columns=[0]) * Hamming(1, [1])):
         setting = Listing(domain, uncertainty)
@@ -388,7 +389,7 @@ def test_grids_of_many_dimensions_cost_no_more_than_their_points(shape, uncertai
     centre = int(np.ravel_multi_index([n // 2 for n in shape], shape))
     assert len(solver.members(centre)) == size
     some = np.random.default_rng(1).integers(len(grid), size=20)
-    minima = solver.minima(values)
+    minima = solver.all_minima(values)
     assert [values[solver.members(int(d))].min() for d in some] == minima[some].tolist()
     assert np.array_equal(solver.minima_at(np.unique(some), values), minima[np.unique(some)])
 
@@ -400,9 +401,9 @@ def test_long_lists_are_gathered_in_parts(monkeypatch):
     lists = setting.solver
     assert len(lists._points) > 2**20
     brute = [values[np.linalg.norm(points - x, axis=1) <= 0.5].min() for x in points]
-    assert lists.minima(values).tolist() == brute
+    assert lists.all_minima(values).tolist() == brute
     monkeypatch.setattr(finite, "GATHERED", 1000)
-    assert lists.minima(values).tolist() == brute
+    assert lists.all_minima(values).tolist() == brute
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.02, 0.06, 0.2])
@@ -414,4 +415,4 @@ def test_many_lists_turned_around_are_the_same_lists(eps, monkeypatch):
     as_lists = Listing(Points(points), Ball(eps)).solver
     assert turned._ranks is not None and as_lists._ranks is None
     monkeypatch.setattr(finite, "GATHERED", 2**22)
-    assert np.array_equal(turned.minima(values), as_lists.minima(values))
+    assert np.array_equal(turned.all_minima(values), as_lists.all_minima(values))
