@@ -18,9 +18,12 @@ from scipy import ndimage
 
 from stableopt import GP, SE, Ball, Matern
 from stableopt.base.arrays import Array
-from stableopt.maxmin.continuous import ContinuousMaxMin, Found, Smooth, usual_budget
-from stableopt.maxmin.descent import spread_out
-from stableopt.maxmin.region import SpaceRegion
+from stableopt.maxmin.protocols import Smooth
+from stableopt.maxmin.search.batches import spread_out
+from stableopt.maxmin.search.budget import usual_budget
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.solver import Choice, Hints, Row
+from stableopt.maxmin.spaces.region import SpaceRegion
 from stableopt.model.algebra import Kernel
 from stableopt.model.gp import Posterior
 from stableopt.sets.spaces import Space
@@ -62,10 +65,14 @@ class Case:
         """With the budget of an optimiser, or a multiple of it."""
         return ContinuousMaxMin(self.region, times * usual_budget(self.region.dim))
 
-    def solved(self) -> Found:
+    def observed(self) -> list[Row]:
+        """The points that were observed."""
+        return rows(self.posterior.X)
+
+    def solved(self) -> Choice[Row]:
         """What an optimiser would get: it knows its observations and a few past decisions."""
-        X = self.posterior.X
-        return self.solver().maximin(self.ucb, X[-5:], X)
+        X = self.observed()
+        return self.solver().maximin(self.ucb, Hints(X[-5:], X))
 
     def spread(self) -> float:
         values = self.ucb(np.vstack([self.region.decisions(4096, 1), self.posterior.X]))
@@ -90,12 +97,17 @@ class Case:
         return points[top[spread_out(points[top], minima[top], count)]]
 
 
-def losses(case: Case, found: Found, times: int) -> tuple[float, float]:
+def rows(X: Array) -> list[Row]:
+    """Decisions or points as a solver takes them."""
+    return [tuple(x) for x in X.tolist()]
+
+
+def losses(case: Case, found: Choice[Row], times: int) -> tuple[float, float]:
     """How far the decision's true worst case is below the best known, and its claimed one above, per spread."""
-    X, reference = case.posterior.X, case.solver(times)
-    starts = np.vstack([X, case.enumerated()]) if case.region.dim in GRID else X
-    best = reference.worst(reference.maximin(case.ucb, starts, X).decision, case.ucb, X).value
-    true = min(reference.worst(found.decision, case.ucb, X).value, found.value)
+    X, reference = case.observed(), case.solver(times)
+    hints = Hints(X + rows(case.enumerated()) if case.region.dim in GRID else X, X)
+    best = reference.worst(reference.maximin(case.ucb, hints).decision, case.ucb, hints).value
+    true = min(reference.worst(found.decision, case.ucb, hints).value, found.value)
     spread = case.spread()
     return (max(best, true) - true) / spread, (found.value - true) / spread
 

@@ -29,7 +29,7 @@ from stableopt import (
     Rectangle,
 )
 from stableopt.loop.rules import LargestUcb, Last
-from stableopt.maxmin.listing import Listing
+from stableopt.maxmin.lists.listing import Listing
 from stableopt.model.gp import LinearMean, TrackedPosterior
 from stableopt.sets.uncertainty import Combined
 

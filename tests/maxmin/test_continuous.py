@@ -10,9 +10,14 @@ import pytest
 
 import benchmarks.accuracy as accuracy
 from stableopt import Ball, Space
-from stableopt.maxmin.continuous import ContinuousMaxMin
-from stableopt.maxmin.descent import Descent, Oracle, ascent, lowest, onto_simplex, spread_out
-from stableopt.maxmin.region import SpaceRegion
+from stableopt.maxmin.search.batches import lowest, spread_out
+from stableopt.maxmin.search.budget import Budget
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.search.descent import Descent
+from stableopt.maxmin.search.oracle import Oracle
+from stableopt.maxmin.search.proximal import Planes, onto_simplex, proximal_step
+from stableopt.maxmin.solver import Choice, Hints
+from stableopt.maxmin.spaces.region import SpaceRegion
 
 # ------------------------------------------------------------------------------------------------------- regions
 
@@ -46,7 +51,7 @@ class BallRegion:
         shrink = ((np.cumsum(size, axis=1) - 1) / np.arange(1, S.shape[1] + 1)).max(axis=1, keepdims=True)
         return np.sign(S) * np.maximum(np.abs(S) - np.maximum(shrink, 0), 0)
 
-    def settle(self, X, S):
+    def project_inside(self, X, S):
         return self.project(X, (1 - 1e-10) * self.scenario_of(X, self.points(X, S)))
 
     def points(self, X, S):
@@ -61,6 +66,11 @@ class BallRegion:
         return self.project(X, (Z - X) / self.eps)
 
     relaxed, count = None, math.inf
+
+    def decision_index(self, row):
+        return tuple(row.tolist())
+
+    point_index = decision_index
 
     def other_decisions(self, x):
         return np.empty((0, self.dim))
@@ -193,13 +203,18 @@ def spread(F, dim):
 
 
 def check_allowed(region, found, F):
-    """The parts of an answer belong together."""
-    x, s = found.decision[None], found.scenario[None]
-    np.testing.assert_allclose(region.project(x, s), s, atol=1e-9)
-    np.testing.assert_array_equal(region.points(x, s)[0], found.point)
-    np.testing.assert_allclose(F(found.point[None])[0], found.value, rtol=1e-12, atol=1e-300)
+    """The parts of an answer belong together: a decision, a point that it can become, and the value there."""
+    assert all(isinstance(number, float) for row in (found.decision, found.point) for number in row)
+    x, z = np.array([found.decision]), np.array([found.point])
+    np.testing.assert_allclose(region.points(x, region.scenario_of(x, z)), z, atol=1e-9)
+    np.testing.assert_allclose(F(z)[0], found.value, rtol=1e-12, atol=1e-300)
     np.testing.assert_array_equal(region.clip(x), x)
-    assert found.gap >= 0
+    assert found.gap >= 0 and not found.exact
+
+
+def rows(X):
+    """Decisions or points as a solver takes them."""
+    return [tuple(x) for x in np.asarray(X, dtype=float).tolist()]
 
 
 # ---------------------------------------------------------------------------------------------------------- tests
@@ -216,7 +231,7 @@ def test_the_decision_is_as_good_as_the_best_of_brute_force(norm, seed):
         check_allowed(region, found, F)
         size = spread(F, dim)
         assert found.value >= brute_minima(region, F, grid(dim, n), m).max() - 2e-3 * size  # theirs is over few points
-        true = brute_minima(region, F, found.decision[None], 401 if dim == 1 else 161)[0]
+        true = brute_minima(region, F, [found.decision], 401 if dim == 1 else 161)[0]
         assert found.value <= true + 1e-6 * size
         assert true - found.value < 0.01 * size
         assert found.gap < 1e-3 * size
@@ -227,13 +242,17 @@ def test_inner_minima_are_those_of_brute_force_also_at_bounds(norm):
     region, F = BallRegion(2, 0.2, norm), Waves(2, 7, frequency=9.0)
     X = np.vstack([region.decisions(20, 3), [[0, 0], [1, 0], [0.5, 1], [0.03, 0.97], [0, 0.4]]])
     solver = ContinuousMaxMin(region)
-    values, scenarios = solver.minima(X, F)
-    np.testing.assert_allclose(F(region.points(X, scenarios)), values, rtol=1e-12)
+    choices = solver.minima(rows(X), F)
+    assert [choice.decision for choice in choices] == rows(X)
+    for choice in choices:
+        check_allowed(region, choice, F)
+    values = np.array([choice.value for choice in choices])
     true = brute_minima(region, F, X, 201)
     assert np.all(values <= true + 1e-6 * spread(F, 2))
     assert np.all(values >= true - 5e-3 * spread(F, 2))  # brute force is coarse
     for x, value in zip(X[-5:], true[-5:], strict=True):
-        found = solver.worst(x, F)
+        found = solver.worst(tuple(x.tolist()), F)
+        assert found.decision == tuple(x)
         check_allowed(region, found, F)
         assert found.value <= value + 1e-6 * spread(F, 2)
 
@@ -241,20 +260,19 @@ def test_inner_minima_are_those_of_brute_force_also_at_bounds(norm):
 def test_best_is_the_best_of_the_minima():
     region, F = BallRegion(2, 0.1, math.inf), Waves(2, 11)
     X = region.decisions(60, 5)
-    found = ContinuousMaxMin(region).best(X, F)
+    found = ContinuousMaxMin(region).best(rows(X), F)
     true = brute_minima(region, F, X, 61)
-    assert any(np.array_equal(found.decision, x) for x in X)
-    assert true[(found.decision == X).all(axis=1)][0] >= true.max() - 1e-3 * spread(F, 2)
+    assert true[rows(X).index(found.decision)] >= true.max() - 1e-3 * spread(F, 2)
     check_allowed(region, found, F)
 
 
 def test_best_solves_few_of_many_decisions():
     region, F = BallRegion(2, 0.1), Waves(2, 12)
     X = region.decisions(400, 5)
-    ContinuousMaxMin(region).best(X, F)
+    ContinuousMaxMin(region).best(rows(X), F)
     few = F.evaluated
     F.evaluated = 0
-    for x in X[:20]:
+    for x in rows(X[:20]):
         ContinuousMaxMin(region).worst(x, F)
     assert few < 400 / 20 * F.evaluated / 3
 
@@ -263,10 +281,10 @@ def test_without_scenarios_it_is_a_maximum():
     region, F = FixedRegion(2), Waves(2, 3)
     found = ContinuousMaxMin(region).maximin(F)
     assert found.value >= F(grid(2, 401)).max() - 1e-9
-    assert found.scenario.shape == (0,)
-    values, scenarios = ContinuousMaxMin(region).minima(grid(2, 5), F)
-    np.testing.assert_array_equal(values, F(grid(2, 5)))
-    assert scenarios.shape == (25, 0)
+    assert found.point == found.decision
+    choices = ContinuousMaxMin(region).minima(rows(grid(2, 5)), F)
+    assert [choice.value for choice in choices] == F(grid(2, 5)).tolist()
+    assert [choice.point for choice in choices] == rows(grid(2, 5))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -277,8 +295,8 @@ def test_discrete_coordinates_of_decisions_and_scenarios_are_searched(seed):
     X = np.array([[x, k] for x in np.linspace(0, 1, 201) for k in range(7)])
     true = brute_minima(region, F, X, 41)
     assert found.value >= true.max() - 3e-3 * np.ptp(true)
-    assert found.value <= brute_minima(region, F, found.decision[None], 401)[0] + 1e-6
-    assert found.decision[1] in range(7) and found.scenario[1] in range(5)
+    assert found.value <= brute_minima(region, F, [found.decision], 401)[0] + 1e-6
+    assert found.decision[1] in range(7) and found.point[2] in range(5)
 
 
 def test_discrete_neighbours_are_reached_where_the_scan_never_was():
@@ -306,7 +324,7 @@ def test_a_constant_function_is_no_problem():
         solver = ContinuousMaxMin(region, budget=2000)
         found = solver.maximin(Constant())
         assert (found.value, found.gap) == (3.0, 0.0)
-        assert np.all(np.isfinite(np.concatenate([found.decision, found.scenario, found.point])))
+        assert np.all(np.isfinite([*found.decision, *found.point]))
         assert solver.worst(found.decision, Constant()).value == 3.0
 
 
@@ -324,26 +342,59 @@ def test_starts_and_known_points_are_used():
 
         def with_gradient(self, Z):
             away, hill = Z - [0.31, 0.62], Z - [0.8, 0.2]
-            hole = -5 * np.exp(-0.5 * np.sum(away**2, axis=1) / 0.004**2)
+            hole = -5 * np.exp(-0.5 * np.sum(away**2, axis=1) / 2e-5**2)
             top = 9 * np.exp(-0.5 * np.sum(hill**2, axis=1) / 0.01**2)
-            return hole + top, -away * (hole / 0.004**2)[:, None] - hill * (top / 0.01**2)[:, None]
+            return hole + top, -away * (hole / 2e-5**2)[:, None] - hill * (top / 0.01**2)[:, None]
 
         def __call__(self, Z):
             return self.with_gradient(Z)[0]
 
     F, solver = Needle(2, 0), ContinuousMaxMin(BallRegion(2, 0.1), budget=2000)
-    x = np.array([0.33, 0.6])
-    assert solver.worst(x, F, known=np.array([[0.31, 0.62], [0.9, 0.9]])).value < -4.99
+    x, hole = (0.33, 0.6), Hints(points=[(0.31, 0.62), (0.9, 0.9)])
+    assert solver.worst(x, F).value > -4.99, "found without a hint: then this test shows nothing"
+    assert solver.worst(x, F, hole).value < -4.99
+    assert solver.minima([x], F, hole)[0].value < -4.99
+    assert solver.best([x], F, hole).value < -4.99
     narrow = ContinuousMaxMin(BallRegion(2, 0.001), budget=2000)
-    assert narrow.maximin(F, starts=np.array([[0.81, 0.21], [0.1, 0.1]])).value > 8.9
+    assert narrow.maximin(F).value < 8.9, "found without a hint: then this test shows nothing"
+    assert narrow.maximin(F, Hints(decisions=[(0.81, 0.21), (0.1, 0.1)])).value > 8.9
+
+
+def test_of_many_hinted_points_the_near_ones_and_the_low_ones_are_tried():
+    """For the worst case of one decision the nearest ones, for all decisions those with the smallest values."""
+
+    class Seen(Constant):
+        points = ()
+
+        def __call__(self, Z):
+            self.points = self.points or rows(Z)  # the first that is evaluated
+            return super().__call__(Z)
+
+    rng, solver = np.random.default_rng(0), ContinuousMaxMin(BallRegion(2, 0.1), budget=500)
+    points, values, x = rng.random((300, 2)), rng.random(300), (0.25, 0.75)
+    hints, near, low = Hints((), rows(points), values.tolist()), Seen(), Seen()
+    solver.worst(x, near, hints)
+    assert near.points == rows(sorted(points, key=lambda z: np.abs(z - x).max())[:100])
+    solver.minima([x], low, hints)
+    assert low.points == rows(points[np.argsort(values)[:100]])
+    for ask in (lambda F: solver.best([x], F, hints), lambda F: solver.maximin(F, hints)):
+        ask(seen := Seen())
+        assert seen.points == low.points
+    solver.minima([x], unsorted := Seen(), hints._replace(values=()))
+    assert unsorted.points == rows(points)
+
+
+def test_no_decisions_have_no_minima_and_no_best():
+    solver = ContinuousMaxMin(BallRegion(1, 0.1), budget=500)
+    assert solver.minima([], Constant()) == []
+    with pytest.raises(ValueError, match="at least one decision"):
+        solver.best([], Constant())
 
 
 def test_the_same_seed_gives_the_same_answer():
     region, F = BallRegion(3, 0.1), Waves(3, 2)
     first, second = (ContinuousMaxMin(region, seed=4).maximin(F) for _ in range(2))
-    np.testing.assert_array_equal(first.decision, second.decision)
-    np.testing.assert_array_equal(first.point, second.point)
-    assert first.value == second.value
+    assert first == second
 
 
 def test_the_budget_is_kept_and_less_of_it_costs_little():
@@ -357,6 +408,21 @@ def test_the_budget_is_kept_and_less_of_it_costs_little():
         losses.append((max(values) - np.array(values)) / np.ptp(F(region.decisions(4000, 0))))
     assert np.mean(losses, axis=0)[0] < 0.2
     assert np.mean(losses, axis=0)[1] < 0.03
+
+
+def test_a_budget_is_asked_spent_and_reserved():
+    budget = Budget(1000, least=8)
+    budget.spend(100)
+    budget.spend(100, each=2)
+    assert (budget.used, budget.left(), budget.left(0.5)) == (300, 700, 200)
+    budget.spend(3, each=2)
+    assert budget.used == 316, "a small batch counts as the least"
+    budget.reserve(0.6)
+    assert budget.left() == 684, "more is left than that"
+    budget.spend(900)
+    assert budget.left() == -216
+    budget.reserve(0.75)
+    assert budget.left() == 750
 
 
 def test_a_budget_below_one_is_refused():
@@ -377,7 +443,7 @@ def test_the_step_of_decisions_solves_its_proximal_problem():
     region, rng = BallRegion(2, 0.1), np.random.default_rng(1)
     X, V, G = rng.random((6, 2)), 0.05 * rng.random((6, 3)), rng.standard_normal((6, 3, 2))
     length = np.full(6, 0.1)
-    p, promised, _ = ascent(region, X, V, G, length, np.full((6, 3), 1 / 3), steps=3000)
+    p, promised, _ = proximal_step(region, X, Planes(V, G), length, np.full((6, 3), 1 / 3), steps=3000)
     for i in range(6):
         delta = 0.1 / np.linalg.norm(G[i], axis=1).max()
         steps = grid(2, 401) - X[i]
@@ -391,7 +457,7 @@ def test_the_step_of_decisions_solves_its_proximal_problem():
 def test_descent_ends_in_stationary_scenarios():
     region, F = BallRegion(2, 0.3), Waves(2, 9)
     X, S = region.decisions(50, 1), region.scenarios(50, 2)
-    descent = Descent(Oracle(region, F, 10**6), X, S)
+    descent = Descent(Oracle(region, F, Budget(10**6)), X, S)
     before = descent.v.copy()
     descent.advance(100, 1e-12)
     assert np.all(descent.v <= before)
@@ -420,13 +486,13 @@ def test_descent_along_an_edge_does_not_slow_down(share):
     """At (−R, 0) a step leaves this share of the distance, however long it is: |curve|·R of the pull."""
     region = SpaceRegion(Space([(0, 1), (0, 1)]), Ball(0.3))
     F, X, S = Saddle(share / 0.3, 1.0), np.full((1, 2), 0.5), np.array([[-1.0, 0.5]])
-    oracle = Oracle(region, F, 10**6)
+    oracle = Oracle(region, F, Budget(10**6))
     descent = Descent(oracle, X, S)
     oracle.at(np.random.default_rng(0).random((100, 2)))  # so that the spread is that of the whole domain
-    used = oracle.used
+    used = oracle.budget.used
     descent.advance(100, 1e-10)
     assert descent.S[0] == pytest.approx([-1.0, 0.0], abs=2e-3)
-    assert (oracle.used - used) / 2 <= 15
+    assert (oracle.budget.used - used) / 2 <= 15
 
 
 def test_spread_out_takes_the_highest_of_every_hill():
@@ -467,12 +533,11 @@ def test_random_posteriors_are_solved_and_a_crippled_search_is_noticed():
     # One start and nothing but a scan: neither the decision nor its worst case can be right.
     crippled = []
     for case in cases:
-        solver = case.solver()
         x = case.posterior.X[np.argmax(case.ucb(case.posterior.X))]
         S = case.region.scenarios(4, 0)
         X = np.tile(x, (len(S), 1))
         value = float(case.ucb(case.region.points(X, S)).min())
-        crippled.append(accuracy.losses(case, solver._found(x, np.array([value]), S[:1]), 1))
+        crippled.append(accuracy.losses(case, Choice(tuple(x.tolist()), (), value), 1))
     assert np.mean(np.array(crippled)[:, 0] > accuracy.LOSS) > 0.5
     assert np.mean(np.array(crippled)[:, 1] > accuracy.INNER) > 0.2
 

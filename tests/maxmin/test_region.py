@@ -18,10 +18,12 @@ from scipy.optimize import minimize
 
 from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Parameters, Points, Rectangle
 from stableopt.base.values import from_dict
-from stableopt.maxmin.continuous import ContinuousMaxMin
-from stableopt.maxmin.listing import Listing
-from stableopt.maxmin.movers import ChoiceMover, EllipsoidMover, NormMover, OwnMover
-from stableopt.maxmin.region import SpaceRegion
+from stableopt.maxmin.lists.listing import Listing
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.spaces.movers import ChoiceMover, NormMover
+from stableopt.maxmin.spaces.projected_movers import EllipsoidMover, OwnMover
+from stableopt.maxmin.spaces.region import SpaceRegion
+from stableopt.maxmin.spaces.translation import SpaceTranslation
 from stableopt.sets.perturbations import Ellipsoid, Relative, Within
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Combined, continuous
@@ -128,7 +130,7 @@ def cases(draw, n=6, kinds=None):
     rng = np.random.default_rng(draw(st.integers(0, 2**20)))
     X = region.decisions(n, draw(st.integers(0, 99)))
     if draw(st.booleans()):  # decisions at the ends of their ranges
-        X = np.where(region._discrete, X, rng.integers(0, 2, X.shape))
+        X = np.where(region.discrete, X, rng.integers(0, 2, X.shape))
     S = rng.normal(size=(len(X), region.width)) * 10.0 ** rng.integers(-2, 3, (len(X), 1))
     return region, X, region.project(X, S)
 
@@ -148,8 +150,9 @@ def test_points_are_allowed(data):
     Z = region.points(X, S)
     low, high = ends(region.points_space)
     assert np.all((low <= Z) & (high >= Z))
+    seen = SpaceTranslation(region)
     for x, z in zip(X, Z, strict=True):
-        assert member(region.uncertainty, region.space, region.decision(x), region.point(z))
+        assert member(region.uncertainty, region.space, seen.decision(x), seen.point(z))
 
 
 @given(st.data())
@@ -204,15 +207,16 @@ def test_whole_numbers_take_all_whole_steps_and_no_others():
     space = Space({"n": Integer(0, 10), "m": Integer(1, 100, log=True)})
     for norm, eps in itertools.product(NORMS, [0.9, 1.0, 2.0, math.sqrt(5), 3.7]):
         region = SpaceRegion(space, Ball(eps, norm))
-        x = region.decision_index({"n": 4, "m": 50})
+        seen = SpaceTranslation(region)
+        x = seen.decision_index({"n": 4, "m": 50})
         X, S = np.tile(x, (1000, 1)), np.random.default_rng(0).normal(size=(1000, 2)) * 2
-        found = {tuple(region.point(z).values()) for z in region.points(X, region.project(X, S))}
+        found = {tuple(seen.point(z).values()) for z in region.points(X, region.project(X, S))}
         steps = itertools.product(range(-4, 5), repeat=2)
         allowed = {(4 + i, 50 + j) for i, j in steps if np.linalg.norm([i, j], ord=float(norm)) <= eps * (1 + 1e-9)}
         assert found <= allowed
-        Z = np.array([region.point_index({"n": n, "m": m}) for n, m in sorted(allowed)])
+        Z = np.array([seen.point_index({"n": n, "m": m}) for n, m in sorted(allowed)])
         X = np.tile(x, (len(Z), 1))
-        reached = [tuple(region.point(z).values()) for z in region.points(X, region.scenario_of(X, Z))]
+        reached = [tuple(seen.point(z).values()) for z in region.points(X, region.scenario_of(X, Z))]
         assert reached == sorted(allowed)
 
 
@@ -258,7 +262,7 @@ def test_the_worst_case_at_the_boundary_is_what_another_optimiser_finds(kind, di
         )
         theirs = min(solve(s).fun for s in starts)
         assert descended(region, x, c) == pytest.approx(theirs, abs=2e-3)
-        assert ContinuousMaxMin(region).worst(x, Line(c)).value == pytest.approx(theirs, abs=1e-5)
+        assert ContinuousMaxMin(region).worst(tuple(x), Line(c)).value == pytest.approx(theirs, abs=1e-5)
 
 
 @pytest.mark.parametrize("length", [1.5, 4.0, 1e6])
@@ -310,18 +314,17 @@ def test_a_wider_evaluation_range_lets_points_leave_but_not_decisions(log):
     x = Float(1.0, 2.0, log=log, evaluate=(0.8, 2.5))
     for uncertainty in (Rectangle(1.0), Ball(0.9), Relative(0.5), Ellipsoid([[0.7]])):
         region = SpaceRegion(Space({"x": x}), uncertainty)
+        seen = SpaceTranslation(region)
         X = np.array([[0.0], [1.0], [0.5]])
         Z = np.vstack([region.points(X, np.full((3, 1), s)) for s in (-1.0, 1.0)])
-        values = [region.point(z)["x"] for z in Z]
+        values = [seen.point(z)["x"] for z in Z]
         assert all(0.8 <= v <= 2.5 for v in values) and min(values) < 1 and max(values) > 2
         rows = region.decisions(50, 0)
         assert rows.min() >= 0 and rows.max() <= 1
-        assert region.decision(region.decision_of(region.point_index({"x": 2.4}))) == {"x": 2.0}
-        refused(
-            lambda region=region: region.decision_index({"x": 2.2}), ValueError, "expected a decision within", "got"
-        )
+        assert seen.decision(seen.decision_of(seen.point_index({"x": 2.4}))) == {"x": 2.0}
+        refused(lambda seen=seen: seen.decision_index({"x": 2.2}), ValueError, "expected a decision within", "got")
     inner = SpaceRegion(Space({"x": Float(1.0, 2.0, log=log)}), Rectangle(0.9))
-    assert inner.point(inner.points(np.ones((1, 1)), np.ones((1, 1)))[0]) == {"x": 2.0}
+    assert SpaceTranslation(inner).point(inner.points(np.ones((1, 1)), np.ones((1, 1)))[0]) == {"x": 2.0}
 
 
 # ------------------------------------------------------------------------------------------- sets of a user: Within
@@ -372,7 +375,7 @@ def test_points_of_a_set_of_your_own_are_members(data):
     S = np.random.default_rng(0).normal(size=(len(X), region.width))
     for Z in (region.points(X, region.project(X, S)), region.points(X, 0 * S), region.points(X, S)):
         for x, z in zip(X, Z, strict=True):
-            a, b = region.decision(x), region.point(z)
+            a, b = SpaceTranslation(region).decision(x), SpaceTranslation(region).point(z)
             a, b = (np.array([q[n] for n in names]) for q in (a, b))
             assert np.all(b - a <= half * (1 + 1e-7) + 1e-12 * abs(a)) and np.all(
                 a - b <= 0.5 * half * (1 + 1e-7) + 1e-12 * abs(a)
@@ -400,7 +403,7 @@ def test_a_vectorised_set_is_the_same_set():
 def test_a_target_far_away_is_reached_where_f_can_be_evaluated():
     free = Within(lambda x, z: True, lambda x, z: z)
     region = SpaceRegion(Space({"x": Float(0, 1, evaluate=(-9, 9))}), free)
-    row = region.point_index({"x": 9.0})[None]
+    row = np.array([SpaceTranslation(region).point_index({"x": 9.0})])
     assert region.points(np.zeros((1, 1)), region.scenario_of(np.zeros((1, 1)), row)) == pytest.approx(row)
 
 
@@ -420,15 +423,15 @@ def smooth(Z):
 def test_pull_is_what_differences_say(data):
     region, X, S = cases(data.draw, kinds=floats())
     X, S = 0.02 + 0.96 * X, 0.9 * S
-    X[:, region._discrete] = region.decisions(1, 0)[0, region._discrete]
+    X[:, region.discrete] = region.decisions(1, 0)[0, region.discrete]
     if any(isinstance(mover, EllipsoidMover) for mover in region.movers):
         S = 0.9 * region.project(X, S)  # outside, a scenario means the nearest one inside
     h = 1e-6
     by_x, by_s = region.pull(X, S, smooth(region.points(X, S))[1])
-    assert np.all(by_x[:, region._discrete] == 0)
+    assert np.all(by_x[:, region.discrete] == 0)
     for given_gradient, which in ((by_x, 0), (by_s, 1)):
         for j in range(given_gradient.shape[1]):
-            if which == 0 and region._discrete[j]:
+            if which == 0 and region.discrete[j]:
                 continue
             step = h * np.eye(given_gradient.shape[1])[j]
             ends = [(X + a * step, S) if which == 0 else (X, S + a * step) for a in (-2, -1, 1, 2)]
@@ -460,7 +463,7 @@ def test_projecting_twice_is_projecting_once(data):
 
 @pytest.mark.parametrize("order", [1.0, 2.0, math.inf])
 @pytest.mark.parametrize("q", [1, 2, 3, 6])
-def test_a_settled_scenario_is_the_nearest_one_that_stays_in_the_domain(order, q):
+def test_a_scenario_projected_inside_is_the_nearest_one_that_stays_in_the_domain(order, q):
     rng = np.random.default_rng(q)
     mover = NormMover(range(q), [Float(0, 1)] * q, order, np.full(q, 0.3))
     C = np.where(rng.random((300, q)) < 0.3, rng.integers(0, 2, (300, q)), rng.random((300, q)))
@@ -468,7 +471,7 @@ def test_a_settled_scenario_is_the_nearest_one_that_stays_in_the_domain(order, q
     S[:20, 0] = 0.0
     if q == 2 and order == 2:  # the corner of what is left lies on the sphere, up to rounding
         C[20:120], S[20:120] = [0.76, 0.5], np.column_stack([np.full(100, 10.0), np.linspace(0.6, 0.6 + 1e-15, 100)])
-    P = mover.settle(C, S)
+    P = mover.project_inside(C, S)
     assert np.linalg.norm(P, ord=order, axis=1).max() <= 1 + 1e-12
     assert np.array_equal(mover.move(C, P), C + 0.3 * P)  # nothing is clipped
     # nearest: no member is at an acute angle; points of the ball, clipped towards 0, are members
@@ -480,12 +483,12 @@ def test_a_settled_scenario_is_the_nearest_one_that_stays_in_the_domain(order, q
 
 @pytest.mark.parametrize("order", [1.0, 2.0])
 @pytest.mark.parametrize("q", [2, 3, 8, 20])
-def test_a_settled_scenario_on_the_sphere_stays_where_it_is(order, q):
+def test_a_scenario_on_the_sphere_stays_where_it_is_if_it_is_projected(order, q):
     """Rounding decides whether it is inside, also in the other order of memory and where ends meet the sphere."""
     mover, rng = NormMover(range(q), [Float(0, 1)] * q, order, np.full(q, 0.3)), np.random.default_rng(q)
     S = rng.normal(size=(3000, q))
     S /= np.linalg.norm(S, ord=order, axis=1, keepdims=True)
-    for project in (lambda C, S: mover.project(C, S), lambda C, S: mover.settle(C, S)):
+    for project in (lambda C, S: mover.project(C, S), lambda C, S: mover.project_inside(C, S)):
         for layout in (np.ascontiguousarray, np.asfortranarray):
             assert project(np.full((3000, q), 0.5), layout(S)) == pytest.approx(S, abs=1e-9)
     C = np.clip(0.5 - 0.15 * np.sign(S), 0, 1) + np.where(S > 0, 0.65 - 0.3 * S, -0.65 - 0.3 * S)
@@ -494,13 +497,13 @@ def test_a_settled_scenario_on_the_sphere_stays_where_it_is(order, q):
     )  # where the scenario leads to a corner of the domain, just on the sphere
     C, S = C[inside], S[inside]
     far = S * rng.uniform(1.0, 1e3, S.shape)
-    assert np.linalg.norm(mover.settle(C, far), ord=order, axis=1) == pytest.approx(1.0, abs=1e-6)
+    assert np.linalg.norm(mover.project_inside(C, far), ord=order, axis=1) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_tiny_tolerances_settle_without_a_warning():
+def test_scenarios_of_tiny_tolerances_are_projected_without_a_warning():
     for x in (Float(0, 1), Float(1e-9, 1, log=True)):
         region = SpaceRegion(Space([x, (0, 1), (0, 1)]), Ball(1e-10))
-        S = region.settle(
+        S = region.project_inside(
             np.full((4, 3), 0.5), np.array([[2.0, 0.0, 0.0], [0.0, 3.0, 1e-12], [0.0] * 3, [1e-300, 1, 1]])
         )
         assert np.all(np.linalg.norm(S, axis=1) <= 1 + 1e-12)
@@ -510,21 +513,21 @@ def test_tiny_tolerances_settle_without_a_warning():
 @pytest.mark.parametrize("uncertainty", [Ball(0.3), Ball(0.3, norm=1), Rectangle(0.3)], ids=str)
 def test_the_end_of_a_log_scale_is_reached(uncertainty, low):
     region = SpaceRegion(Space([Float(low, 1.0, log=True), (0, 1)]), uncertainty)
-    x = region.decision_index([0.2, 0.5])
+    x = SpaceTranslation(region).decision_index([0.2, 0.5])
     assert ContinuousMaxMin(region).worst(x, Line(np.array([1.0, 0.0]))).value == pytest.approx(0.0, abs=1e-4)
 
 
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("uncertainty", [Relative(0.4), Ball(0.5), Ball(0.5, norm=1), Rectangle(0.6)], ids=str)
-def test_a_settled_scenario_has_a_slope_in_every_coordinate(uncertainty, log):
+def test_a_scenario_projected_inside_has_a_slope_in_every_coordinate(uncertainty, log):
     region = SpaceRegion(Space([Float(1.0, 2.0, log=log), Float(1.0, 3.0)]), uncertainty)
     rng = np.random.default_rng(0)
     X = np.where(rng.random((200, 2)) < 0.4, rng.integers(0, 2, (200, 2)), rng.random((200, 2)))
-    S = region.settle(X, 3 * rng.normal(size=(200, 2)))
+    S = region.project_inside(X, 3 * rng.normal(size=(200, 2)))
     assert region.exact
     assert np.all(region.pull(X, S, np.ones((200, 2)))[1] != 0)
     assert np.allclose(region.scenario_of(X, region.points(X, S)), S, atol=1e-8)
-    assert np.allclose(region.settle(X, S), S, atol=1e-14)
+    assert np.allclose(region.project_inside(X, S), S, atol=1e-14)
 
 
 @pytest.mark.parametrize("order", [1.0, 2.0, math.inf])
@@ -570,7 +573,7 @@ def test_the_worst_case_of_a_linear_function_is_the_closed_form():
     sigma = np.diag([0.01, 0.02, 0.03]) + 0.005
     sets = [(Ball(0.1, 1), 0.1 * 2.0), (Ball(0.1), 0.1 * np.linalg.norm(c)), (Ball(0.1, "inf"), 0.1 * 3.5)]
     sets += [(Ellipsoid(sigma.tolist()), np.sqrt(c @ sigma @ c)), (Rectangle([0.1, 0.2, 0.0]), 0.5)]
-    x = np.full(3, 0.5)
+    x = (0.5, 0.5, 0.5)
     for uncertainty, loss in sets:
         region = SpaceRegion(Space([(0, 1)] * 3), uncertainty)
         assert ContinuousMaxMin(region).worst(x, Line(c)).value == pytest.approx(c @ x - loss, abs=1e-6)
@@ -581,8 +584,8 @@ def test_the_worst_case_of_a_linear_function_is_the_closed_form():
 def test_whole_numbers_far_from_zero_reach_the_ends_of_their_range():
     for low in (0, 5_000_000, 100_000_000):
         solver = ContinuousMaxMin(SpaceRegion(Space([Integer(low, low + 10)]), Rectangle(1.0)))
-        assert solver.worst(np.array([0.9]), Line(np.array([-1.0]))).point == pytest.approx([1.0])
-        assert solver.worst(np.array([0.1]), Line(np.array([1.0]))).point == pytest.approx([0.0])
+        assert solver.worst((0.9,), Line(np.array([-1.0]))).point == pytest.approx([1.0])
+        assert solver.worst((0.1,), Line(np.array([1.0]))).point == pytest.approx([0.0])
 
 
 @pytest.mark.parametrize("count", [2, 6, 8])
@@ -712,7 +715,8 @@ def test_a_parameter_in_a_space_takes_all_its_values_and_no_others():
     )
     region = SpaceRegion(Space({"x": (0, 1)}), Parameters(theta))
     S = region.scenarios(600, 0)
-    points = [region.point(z) for z in region.points(np.full((len(S), 1), 0.3), S)]
+    seen = SpaceTranslation(region)
+    points = [seen.point(z) for z in region.points(np.full((len(S), 1), 0.3), S)]
     assert {(p["n"], p["kind"], p["row"]) for p in points} == set(
         itertools.product([2, 3, 4], ["a", "b"], [(0.0, 1.0), (2.0, 3.0)])
     )
@@ -720,8 +724,8 @@ def test_a_parameter_in_a_space_takes_all_its_values_and_no_others():
     assert min(values) == 1e-3 and max(values) == 10 and all(p["x"] == 0.3 for p in points)
     assert points[0] == {"x": 0.3, "t": pytest.approx(0.1), "n": 2, "kind": "a", "row": (0.0, 1.0)}
     target = {"x": 0.3, "t": 5.0, "n": 3, "kind": "b", "row": (2.0, 3.0)}
-    row = region.point_index(target)[None]
-    found = region.point(region.points(np.full((1, 1), 0.3), region.scenario_of(np.full((1, 1), 0.3), row))[0])
+    row = np.array([seen.point_index(target)])
+    found = seen.point(region.points(np.full((1, 1), 0.3), region.scenario_of(np.full((1, 1), 0.3), row))[0])
     assert found == {**target, "t": pytest.approx(5.0)}
 
 
@@ -734,7 +738,7 @@ def test_an_estimate_in_a_space_moves_around_the_estimate(log, within):
     )
     region = SpaceRegion(Space({"x": (0, 1)}), uncertainty)
     X = np.full((3, 1), 0.5)
-    found = [region.point(z) for z in region.points(X, np.array([[-1.0], [0.0], [1.0]]))]
+    found = [SpaceTranslation(region).point(z) for z in region.points(X, np.array([[-1.0], [0.0], [1.0]]))]
     assert [p["t"] for p in found] == pytest.approx([1.7, 2.0, 2.3])
     assert all(p["kind"] == "b" and p["x"] == 0.5 for p in found)
     assert uncertainty.scaled(0.5).within == uncertainty.within.scaled(0.5)
@@ -749,12 +753,13 @@ def test_rows_of_parameters_are_chosen_and_the_estimate_comes_first():
     rows = [[0.0, 1.0], [2.0, 3.0], [2.5, 3.0], [9.0, 9.0]]
     region = SpaceRegion(Space({"x": (0, 1)}), Estimate(rows, [2.0, 3.0], Ball(1.0)))
     X = np.zeros((2, 1))
-    assert [region.point(z) for z in region.points(X, np.array([[0.0], [1.0]]))] == [
+    assert [SpaceTranslation(region).point(z) for z in region.points(X, np.array([[0.0], [1.0]]))] == [
         {"x": 0.0, "theta0_0": 2.0, "theta0_1": 3.0},
         {"x": 0.0, "theta0_0": 2.5, "theta0_1": 3.0},
     ]
     unnamed = SpaceRegion(Space([(0, 1)]), Parameters(rows))
-    found = {tuple(unnamed.point(z)) for z in unnamed.points(np.zeros((4, 1)), unnamed.scenarios(10, 0))}
+    Z = unnamed.points(np.zeros((4, 1)), unnamed.scenarios(10, 0))
+    found = {tuple(SpaceTranslation(unnamed).point(z)) for z in Z}
     assert found == {(0.0, *row) for row in map(tuple, rows)}
 
 
@@ -763,9 +768,9 @@ def test_a_finite_domain_with_a_continuous_parameter_is_a_region():
     uncertainty = Parameters(Space([(0, 1)]))
     assert continuous(uncertainty) and not continuous(Parameters([0.0, 1.0])) and not continuous(Ball(0.1))
     region = SpaceRegion(grid, uncertainty)
-    assert np.array_equal([region.decision(x) for x in region.decisions(100, 0)], grid.points)
-    X = region.decisions(100, 0)
-    assert np.allclose(region.point(region.points(X, np.ones((len(X), 1)))[3]), [*grid.points[3], 1.0])
+    X, seen = region.decisions(100, 0), SpaceTranslation(region)
+    assert np.array_equal([seen.decision(x) for x in X], grid.points)
+    assert np.allclose(seen.point(region.points(X, np.ones((len(X), 1)))[3]), [*grid.points[3], 1.0])
 
 
 def test_adversaries_side_by_side_keep_to_their_columns():
@@ -779,8 +784,13 @@ def test_adversaries_side_by_side_keep_to_their_columns():
     region = SpaceRegion(space, sets)
     assert (region.dim, region.width) == (5, 4)
     x = {"a": 0.5, "b": 0.5, "k": "v", "n": 5, "c": 1.5}
-    X = np.tile(region.decision_index(x), (2, 1))
-    points = [region.point(z) for z in region.points(X, np.array([[1.0, 1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]]))]
+    seen = SpaceTranslation(region)
+    assert (
+        list(seen.names) == ["a", "b", "k", "n", "c", "t"]
+        and SpaceTranslation(SpaceRegion(PLANE, Ball(0.1))).names is None
+    )
+    X = np.tile(seen.decision_index(x), (2, 1))
+    points = [seen.point(z) for z in region.points(X, np.array([[1.0, 1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]]))]
     assert [list(p.values()) for p in points] == [
         [0.5, pytest.approx(0.6), "v", 7, pytest.approx(1.65), 1.0],
         [0.5, pytest.approx(0.4), "v", 3, pytest.approx(1.35), 0.0],
@@ -796,16 +806,17 @@ def test_decisions_and_points_are_found_again(data):
     region = SpaceRegion(space, data.draw(perturbations(space)) * data.draw(parameters()))
     X = region.decisions(4, 0)
     Z = region.points(X, region.project(X, np.random.default_rng(0).normal(size=(len(X), region.width))))
+    seen = SpaceTranslation(region)
     for x, z in zip(X, Z, strict=True):
-        row = region.decision_index(region.decision(x))
-        assert np.allclose(row, x, atol=1e-9) and region.decision_index(region.decision(row)).tobytes() == row.tobytes()
-        row = region.point_index(region.point(z))
-        assert region.point_index(region.point(row)).tobytes() == row.tobytes()
-        assert (
-            region.decision_index(region.decision(region.decision_of(row))).tolist() == region.decision_of(row).tolist()
-        )
+        index = seen.decision_index(seen.decision(x))
+        assert np.allclose(index, x, atol=1e-9)
+        assert index == seen.decision_index(seen.decision(index)) == region.decision_index(x)
+        index = seen.point_index(seen.point(z))
+        assert index == seen.point_index(seen.point(index)) == region.point_index(z)
+        own = seen.decision_of(index)
+        assert own == seen.decision_index(seen.decision(own))
     assert np.array_equal(region.clip(X), X)
-    assert np.array_equal(region.clip(X + 9)[:, ~region._discrete], np.ones_like(X)[:, ~region._discrete])
+    assert np.array_equal(region.clip(X + 9)[:, ~region.discrete], np.ones_like(X)[:, ~region.discrete])
 
 
 # ---------------------------------------------------------------------------------------- the new sets on finite domains
@@ -962,7 +973,7 @@ REFUSED = [
     ("an estimate of another name", lambda: Estimate(Space({"theta": (0, 1)}), {"teta": 0.5}, Ball(0.1)), ValueError, "names ['theta']", "did you mean 'theta'?"),
     ("estimate within a number", lambda: Estimate(PLANE, [0.5, 0.5], 0.1), TypeError, "Ball(0.1)", "got 0.1"),
     ("decision and parameter of one name", lambda: SpaceRegion(XY, Parameters(Space({"n": (0, 1)}))).points_space, ValueError, "distinct names", "'n'"),
-    ("a decision outside", lambda: SpaceRegion(XY, Rectangle(0.0)).decision_index({"speed": 2, "temp": 1, "kind": "a", "n": 1}), ValueError, "speed between 0.0 and 1.0", "got 2"),
+    ("a decision outside", lambda: SpaceTranslation(SpaceRegion(XY, Rectangle(0.0))).decision_index({"speed": 2, "temp": 1, "kind": "a", "n": 1}), ValueError, "speed between 0.0 and 1.0", "got 2"),
     *(
         (f"fractions {f!r}", lambda f=f: Relative(f), ValueError, "fractions", "expected")
         for f in (-0.1, 1.0, [0.1, 2], NAN, INF, "0.1", None, [[0.1]], True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Parameters, Points, Rectangle
 from stableopt.base.values import from_dict
-from stableopt.maxmin.listing import Listing
+from stableopt.maxmin.lists.listing import Listing
 from stableopt.sets.uncertainty import Combined
 
 

@@ -22,7 +22,7 @@ from stableopt import (
     Space,
 )
 from stableopt.base.arrays import cartesian
-from stableopt.maxmin.region import SpaceRegion
+from stableopt.maxmin.spaces.region import SpaceRegion
 from stableopt.model.kernels import Linear
 from stableopt.theory.covering import _Covering, certify, rigorous_certificate
 from stableopt.theory.interpolation import interpolation_error

@@ -2,13 +2,15 @@
 
 `maximize`, `minimize` and `assess` have the first, `Optimizer` has the second. `docs/defaults.md` has the measurements.
 
-| | front door | paper | why they differ |
-|---|---|---|---|
-| reported | the best guarantee of all decisions | … of the decisions tried | never a worse guarantee, and less regret early |
-| β that certifies | 4 | 4 | two standard deviations |
-| β that explores | ½, and 4 in every fifth round from the 25th | the one that certifies | half the regret after 20 rounds |
-| model | learned | learned if none is given | |
-| initial points | 2 more than variables, at least 4 | the same; none for a model that is given on a list | |
+                       front door                              paper
+    reported           the best guarantee of all decisions     ... of the decisions tried
+    β that certifies   4: two standard deviations              4
+    β that explores    ½, and 4 now and then from round 25     the one that certifies
+    initial points     2 more than variables, at least 4       the same; a model that is given on a list needs none
+
+Why the front door differs: the best guarantee of all is never a worse one and had less regret early; exploring with a
+small β had half the regret after 20 evaluations, and the large one now and then leads on from a hill that is only
+second best.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from stableopt.base.arrays import Array, Indices, frozen
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data
 from stableopt.loop.setting import Columns, Setting, View
-from stableopt.maxmin.listed import ListedMaxMin
-from stableopt.maxmin.listing import Listing
+from stableopt.maxmin.lists.listing import Listing
+from stableopt.maxmin.lists.solvers import ListedMaxMin
 from stableopt.maxmin.solver import Hints
 from stableopt.model.learning import Belief
 from stableopt.sets.domains import Domain

@@ -103,12 +103,12 @@ class State(ReadOnly, Generic[Index]):
 
     @property
     def lcb(self) -> object:
-        """The lower bound of f, with the β that certifies: an array over all points on a list, a function in a space."""
+        """lcb_t with the β that certifies: the values on all points of a list, a function of rows in a space."""
         return self._bound(-math.sqrt(self.beta))
 
     @property
     def ucb(self) -> object:
-        """The upper bound of f, with the β that certifies: an array over all points on a list, a function in a space."""
+        """ucb_t with the β that certifies: the values on all points of a list, a function of rows in a space."""
         return self._bound(math.sqrt(self.beta))
 
     def bounds(self, points: Sequence[Index]) -> tuple[Array, Array]:

@@ -1,9 +1,25 @@
-"""Max-min solvers: what the adversary can do to every decision, and the decision that suffers least."""
+"""Max-min solvers: what the adversary can do to every decision, and the decision that suffers least.
 
-from stableopt.maxmin.continuous import ContinuousMaxMin
-from stableopt.maxmin.listed import ListedMaxMin
-from stableopt.maxmin.listing import Decision, Listing
-from stableopt.maxmin.region import SpaceRegion
+lists     finite domains, exactly
+spaces    continuous and mixed domains, as a search sees them
+search    the search itself
+"""
+
+from stableopt.maxmin.lists.listing import Decision, Listing
+from stableopt.maxmin.lists.solvers import ListedMaxMin
+from stableopt.maxmin.protocols import Smooth
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.solver import Choice, Hints, Solver
+from stableopt.maxmin.spaces.region import SpaceRegion
 
-__all__ = ["Choice", "ContinuousMaxMin", "Decision", "Hints", "ListedMaxMin", "Listing", "Solver", "SpaceRegion"]
+__all__ = [
+    "Choice",
+    "ContinuousMaxMin",
+    "Decision",
+    "Hints",
+    "ListedMaxMin",
+    "Listing",
+    "Smooth",
+    "Solver",
+    "SpaceRegion",
+]

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, cartesian, frozen
 from stableopt.base.checks import vector
-from stableopt.maxmin.listing import Decision, Listing
+from stableopt.maxmin.lists.listing import Decision, Listing
 from stableopt.model.gp import GP
 from stableopt.sets.domains import Domain
 from stableopt.sets.uncertainty import UncertaintySet

@@ -39,8 +39,8 @@ from stableopt.base.checks import is_number
 from stableopt.base.values import ReadOnly
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.space import SpacePosterior, SpaceSetting
-from stableopt.maxmin.movers import ChoiceMover, NormMover
-from stableopt.maxmin.region import SpaceRegion
+from stableopt.maxmin.spaces.movers import ChoiceMover, NormMover
+from stableopt.maxmin.spaces.region import SpaceRegion
 from stableopt.model.gp import Posterior
 from stableopt.sets.variables import Integer
 from stableopt.theory.interpolation import interpolation_error

@@ -15,7 +15,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, frozen
 from stableopt.loop.rules import ALGORITHMS
-from stableopt.maxmin.listing import Listing
+from stableopt.maxmin.lists.listing import Listing
 from stableopt.model.fit import fit
 from stableopt.model.gp import GP
 from stableopt.model.kernels import Matern

@@ -14,7 +14,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.loop.rules import ALGORITHMS
-from stableopt.maxmin.listing import Listing
+from stableopt.maxmin.lists.listing import Listing
 from stableopt.paper.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
 from stableopt.paper.experiments.play import run_seed
 from stableopt.paper.verification.hard import HARD, NOISE, XI, line, reported

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stableopt.base.arrays import Array
 from stableopt.loop.rules import Algorithm, LargestUcb, Last, OptimisticItself, OptimisticPessimistic
-from stableopt.maxmin.listing import Listing
+from stableopt.maxmin.lists.listing import Listing
 from stableopt.model.gp import GP, LinearMean
 from stableopt.paper.experiments.base import (
     DEFAULT,

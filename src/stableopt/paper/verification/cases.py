@@ -12,7 +12,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Indices, cartesian
 from stableopt.loop.rules import Algorithm, BestOfAll, OptimisticPessimistic
-from stableopt.maxmin.listing import Listing
+from stableopt.maxmin.lists.listing import Listing
 from stableopt.model.gp import GP
 from stableopt.model.kernels import SE, Matern
 from stableopt.sets.domains import Domain, Grid, Points

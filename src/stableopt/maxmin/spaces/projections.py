@@ -36,10 +36,12 @@ def into_ball_within(S: Array, low: Array, high: Array) -> Array:
     free = np.cumsum(free[:, ::-1], axis=1)[:, ::-1]  # of those that have not reached their end at each moment
     held = np.column_stack([np.zeros(len(rows)), held[:, :-1]])
     squares = held + moments**2 * free
-    first = np.argmax(squares >= np.minimum(squares.max(axis=1, keepdims=True), 1.0), axis=1)  # one ends outside
+    # The first moment outside the ball. All rows here end outside; should rounding deny it, the longest counts.
+    first = np.argmax(squares >= np.minimum(squares.max(axis=1, keepdims=True), 1.0), axis=1)
     at = np.arange(len(rows)), first
     mu = np.sqrt(np.maximum(1.0 - held[at], 0.0) / np.maximum(free[at], 1e-300))
-    mu = np.maximum(mu, np.where(first > 0, moments[at[0], first - 1], 0.0))  # a corner on the sphere, up to rounding
+    # Not before the last moment inside: with a corner on the sphere, rounding could say so.
+    mu = np.maximum(mu, np.where(first > 0, moments[at[0], first - 1], 0.0))
     inside[rows] = np.clip(mu[:, None] * S, low, high)
     return inside
 
@@ -66,5 +68,6 @@ def into_l1_within(S: Array, low: Array | float = -np.inf, high: Array | float =
     last = np.argmax(sums <= np.maximum(sums.min(axis=1, keepdims=True), 1.0), axis=1)
     amount = amounts[at, last + 1] - np.maximum(1.0 - sums[at, last], 0.0) / np.maximum(shrinking[at, last], 1.0)
     size = np.clip(size - amount[:, None], 0.0, ends)
-    inside[rows] = np.sign(S[rows]) * size / np.maximum(1.0, size.sum(axis=1, keepdims=True))  # rounding, from afar
+    # From far away, the difference of large numbers may leave a sum above 1 by rounding.
+    inside[rows] = np.sign(S[rows]) * size / np.maximum(1.0, size.sum(axis=1, keepdims=True))
     return inside

@@ -14,9 +14,9 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices, frozen
 from stableopt.base.checks import is_whole, row_of, vector
 from stableopt.base.values import ReadOnly
-from stableopt.maxmin.listed import ListedMaxMin, OverTheta
+from stableopt.maxmin.lists.solvers import ListedMaxMin, OverTheta
+from stableopt.maxmin.lists.structure import group_solver, perturbation_solver
 from stableopt.maxmin.solver import Choice
-from stableopt.maxmin.structure import group_solver, perturbation_solver
 from stableopt.sets.domains import Domain
 from stableopt.sets.groups import Groups
 from stableopt.sets.uncertainty import UncertaintySet

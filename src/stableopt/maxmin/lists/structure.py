@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stableopt.base.arrays import Array, Indices, Mask
-from stableopt.maxmin.listed import (
+from stableopt.maxmin.lists.solvers import (
     AxisMinima,
     ListedMaxMin,
     Lists,

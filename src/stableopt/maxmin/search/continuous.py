@@ -1,0 +1,153 @@
+"""Max-min over continuous and mixed decisions by local search: many starts, an exchange of worst cases, a polish.
+
+In the spirit of Bertsimas, Nohadani and Teo's robust local search: the inner minimum is not smooth, but along a fixed
+scenario the value is. So a decision carries a handful of active scenarios, climbs on the smallest of them, gets a new
+worst case, and so on. The solver sees a function of points with its gradient; it knows nothing of models or sets.
+
+    scan      space-filling and past decisions against more and more scenarios            `scan`
+    ascend    the best, spread out, climb together; the hopeless are dropped on the way   `front`
+    polish    the best few go on alone, each with an exchange of worst cases              `polish`, `exchange`
+    inner     the worst case of a decision, which all of these need                       `inner`
+
+Few decisions are judged one by one instead, by upper bounds first. Whole numbers have no slope, so a search in which
+they are real numbers goes first, and the whole numbers around its answer are starts of the search itself.
+
+A constrained version, ``maximin(F, subject_to=[M1, M2])``, would enter in three places. `Oracle` evaluates further
+functions beside F, `Exchange` carries active worst cases of each of them (see there), and wherever decisions are ranked
+by values (`highest`), violation comes first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stableopt.base.arrays import Array
+from stableopt.maxmin.protocols import Region, Smooth
+from stableopt.maxmin.search.budget import Budget
+from stableopt.maxmin.search.efforts import SCREEN, Plan
+from stableopt.maxmin.search.exchange import Candidate
+from stableopt.maxmin.search.inner import InnerSearch
+from stableopt.maxmin.search.oracle import Oracle
+from stableopt.maxmin.search.polish import not_below, polish, with_discrete_neighbours
+from stableopt.maxmin.search.scan import Scan
+from stableopt.maxmin.solver import Choice, Hints, Row
+
+_HINTED = 100  # points of the hints that a search tries as worst cases
+_TOGETHER = 4  # decisions that are judged at a time
+_REMEMBERED = 6  # of the first decisions, with which the answer is compared
+
+_NO_HINTS: Hints[Row] = Hints()
+
+
+class ContinuousMaxMin:
+    """max over decisions of min over scenarios of any smooth function of points, for one region: a `Solver`.
+
+    ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice), where fewer
+    points at a time than ``least`` count as so many. The same seed gives the same answer.
+    """
+
+    def __init__(self, region: Region, budget: int = 20_000, seed: int = 0, least: int = 1) -> None:
+        if budget < 1:
+            raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
+        self.region, self.budget, self.seed, self.least = region, budget, seed, least
+        self._plan = Plan(region, budget, least)
+        self._spread = region.scenarios(self._plan.full(1).scan, seed)
+        self._scan = Scan(self._plan, self._spread, seed)
+        self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
+        relaxed = region.relaxed if self._all is None else None
+        self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least)
+
+    def maximin(self, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
+        """The decision with the largest worst case, and that worst case.
+
+        ``gap`` is how far the value is below what the last climb reached on its active scenarios.
+        """
+        found = self._search(F, self._rows(hints.decisions), self._lowest(hints))
+        return self._choice(self.region.decision_index(found.x), found)
+
+    def worst(self, decision: Row, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
+        """The worst case of one decision, with the full effort. Hints that are near to it are tried."""
+        X = self._rows([decision])
+        found = self._inner(F, self._nearest(hints, X[0])).minima(X, self._plan.full(1))
+        return self._choice(decision, Candidate(X[0], found.S[0, 0], float(found.V[0, 0])))
+
+    def minima(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> list[Choice[Row]]:
+        """The worst cases of several decisions, all at once."""
+        if not len(decisions):
+            return []
+        X = self._rows(decisions)
+        found = self._inner(F, self._lowest(hints)).minima(X, self._plan.full(len(X)))
+        candidates = map(Candidate, X, found.S[:, 0], found.V[:, 0].tolist())
+        return [self._choice(decision, found) for decision, found in zip(decisions, candidates, strict=True)]
+
+    def best(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
+        """Among these decisions the one with the largest worst case: solved only where it can still win."""
+        if not len(decisions):
+            raise ValueError("expected at least one decision to choose from, got none")
+        at, found = self._best(self._rows(decisions), F, self._lowest(hints))
+        return self._choice(decisions[at], found)
+
+    def _search(self, F: Smooth, starts: Array, known: Array | None) -> Candidate:
+        """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
+        if self._all is not None:
+            return self._best(self._all, F, known)[1]
+        starts = self.region.clip(starts)
+        if self._relaxed is not None:
+            starts = np.vstack([starts, self.region.rounded(self._relaxed._search(F, starts, known).x)])
+        inner = self._inner(F, known)
+        front = self._scan.front(inner, starts)
+        first = front.X[:_REMEMBERED].copy()
+        inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
+        front.ascend()
+        best = with_discrete_neighbours(inner, polish(inner, front))
+        return not_below(inner, best, np.vstack([first, starts]))
+
+    def _best(self, X: Array, F: Smooth, known: Array | None) -> tuple[int, Candidate]:
+        """The row of X with the largest worst case, and that worst case.
+
+        A quick search gives upper bounds. The most promising rows are solved first, a few at a time, until no upper
+        bound is above the best value.
+        """
+        inner = self._inner(F, known)
+        above = inner.minima(X, SCREEN).V[:, 0]
+        order = np.argsort(-above, kind="stable")
+        v, S = np.full(len(X), -np.inf), np.zeros((len(X), self.region.width))
+        for i in range(0, len(X), _TOGETHER):
+            rows = order[i : i + _TOGETHER]
+            rows = rows[above[rows] > v.max()]
+            if not len(rows):
+                break
+            found = inner.minima(X[rows], self._plan.full(_TOGETHER))
+            v[rows], S[rows] = found.V[:, 0], found.S[:, 0]
+        at = int(np.argmax(v))
+        return at, Candidate(X[at], S[at], float(v[at]))
+
+    def _inner(self, F: Smooth, known: Array | None) -> InnerSearch:
+        """The adversary for a function, with a budget that nobody has touched."""
+        oracle = Oracle(self.region, F, Budget(self.budget, self.least))
+        return InnerSearch(oracle, self._plan, self._spread, known)
+
+    def _choice(self, decision: Row, found: Candidate) -> Choice[Row]:
+        point = self.region.points(found.x[None], found.s[None])[0]
+        return Choice(decision, self.region.point_index(point), found.value, False, found.gap)
+
+    def _rows(self, decisions: Sequence[Row]) -> Array:
+        return np.array(decisions, dtype=float).reshape(len(decisions), self.region.dim)
+
+    @staticmethod
+    def _lowest(hints: Hints[Row]) -> Array | None:
+        """The hinted points with the smallest values: they may be worst cases of any decision."""
+        if not len(hints.points):
+            return None
+        Z = np.array(hints.points, dtype=float)
+        return Z[np.argsort(hints.values, kind="stable")[:_HINTED]] if len(hints.values) else Z
+
+    def _nearest(self, hints: Hints[Row], x: Array) -> Array | None:
+        """The hinted points around a decision: they may be its worst case, whatever their values are."""
+        if not len(hints.points):
+            return None
+        Z = np.array(hints.points, dtype=float)
+        away = np.abs(Z[:, : self.region.dim] - x).max(axis=1, initial=0.0)
+        return Z[np.argsort(away, kind="stable")[:_HINTED]]

@@ -1,0 +1,73 @@
+"""How hard a search looks: efforts for the worst case of a decision, and how a budget is divided among decisions.
+
+The numbers were chosen by `benchmarks.accuracy` and `benchmarks.mixed`, which measure the loss that they leave.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from stableopt.maxmin.protocols import Region
+from stableopt.maxmin.search.budget import usual_budget
+
+
+class Effort(NamedTuple):
+    """How hard to look for the worst case of one decision."""
+
+    scan: int  # scenarios of the spread
+    known: int  # known low points that are tried
+    starts: int  # the lowest of these that descend; half of them after the first steps, a quarter after the next
+    steps: int  # of the last quarter
+    tolerance: float  # of the spread of F
+    polls: int  # rounds of jumps
+    apart: bool = False  # whether of scenarios that meet on their way down only one goes on
+
+
+SCREEN = Effort(scan=4, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
+QUICK = Effort(scan=12, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
+_SOUND = Effort(scan=16, known=6, starts=12, steps=12, tolerance=1e-7, polls=1, apart=True)
+_FULL = Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-7, polls=8, apart=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a search in a region spends its budget."""
+
+    region: Region
+    budget: int
+    least: int
+    """A batch of fewer points than this counts as so many."""
+
+    @cached_property
+    def _ample(self) -> bool:
+        return self.budget >= usual_budget(max(self.region.dim, self.region.width))
+
+    @cached_property
+    def sound(self) -> Effort:
+        """For decisions on their way. With a small budget, more exchanges are worth more than thorough ones."""
+        return _SOUND if self._ample else _SOUND._replace(polls=0, apart=False)
+
+    def full(self, n: int) -> Effort:
+        """For n decisions whose worst cases are reported; less where they are many or the budget is small."""
+        share = min(64.0, self.budget / (2500.0 * n)) ** 0.5
+        counts = {name: int(share * getattr(_FULL, name)) for name in ("scan", "known", "starts")}
+        # Where a point takes as long as several, steps one after the other are dearer than more starts at a time.
+        counts |= {name: getattr(_FULL, name) // self.least for name in ("steps", "polls")}
+        return _FULL._replace(**{name: max(getattr(QUICK, name), count) for name, count in counts.items()})
+
+    @property
+    def active(self) -> int:
+        """Active scenarios of each decision of a front: more could be active at a kink, but rarely are."""
+        return min(self.region.dim + 2, 6) if self.region.width else 1
+
+    @property
+    def replies(self) -> int:
+        """Replies that an exchange carries along: some more than the d + 1 that can be active at an optimum."""
+        return (4 if self._ample else 2) * (self.region.dim + 2)
+
+    def decisions(self, usual: int) -> int:
+        """How many decisions go on where it is this many with a budget of 20,000."""
+        return max(2, round(usual * math.sqrt(self.budget / 20_000)))

@@ -1,0 +1,190 @@
+"""The exchange of worst cases: a decision climbs on its active replies, meets a worse one, makes it active, climbs on.
+
+Notation
+    x, v, s     the decision so far, the lowest value found over its scenarios, and that scenario
+    T (m, P)    targets of the active replies (see `oracle`): for every decision they say what the adversary would do
+    x', u       a trial decision, and its smallest value over the active replies (`trial`, `above`)
+    r           radius of the box around x in which x' is sought
+
+Algorithm
+    repeat
+        climb       x', u = argmax over |x' − x| <= r of min over active replies of F
+        give up     if u <= the value of a rival: the climb does not promise to beat it
+        if x' is not x, u is above v, and budget is left
+            look    s' = worst scenario of x', with a sound inner search
+            accept  x' if F(x', s') > v, with a larger r if it kept a good part of its promise u − v
+            shrink  r otherwise
+        else
+            look    s' = worst scenario of x, with the full inner search
+            go on   from x if s' is worse than s
+            escape  from the kink at x by steps of all lengths
+            finish  if there is no way out, or no budget
+        activate    the scenarios that were found and lie below u
+
+Where it comes from
+    max over x of min over scenarios of F is a semi-infinite program: maximise τ with one constraint for each of
+    infinitely many scenarios. An exchange method (Blankenship and Falk, 1976) solves it with a few of them, adds the
+    one that is violated most, and repeats. It is Kelley's method of cutting planes, with smooth functions in place of
+    planes: u is the value with a few constraints, v the value with all of them, and the two meet.
+    F is not concave, so a cut says little about decisions far from where it was made. Hence the box, whose radius grows
+    and shrinks as that of a trust region.
+    To move away from all bad scenarios in the neighbourhood, again and again, is the robust local search of Bertsimas,
+    Nohadani and Teo (2010). They move along one direction; the climb follows the replies to where they balance.
+
+Constraints
+    With min over A(x) of M_c >= 0 for constraints c, an exchange would carry targets T_c for each of them. `_climb`
+    adds their replies as rows without τ, `_look_for_worse` finds the worst cases of every M_c, `_activate` adds these
+    to T_c, and `_accept_or_shrink` compares violations first and values second.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stableopt.base.arrays import Array
+from stableopt.maxmin.search.batches import highest, norms, paired
+from stableopt.maxmin.search.climb import climb
+from stableopt.maxmin.search.efforts import SCREEN, Effort
+from stableopt.maxmin.search.inner import POLLED, InnerSearch, Minima
+from stableopt.maxmin.search.proximal import Planes, proximal_step
+
+_TURNS = 40  # at most; the last one is checked with the full inner search
+_RADIUS = 0.2  # of the first box, where a decision's box is [0, 1]^d
+_CLOSE = 2e-6  # of the spread of F: u and v have met
+_STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
+_AGAIN = 1e-6  # two scenarios this close are one
+_LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
+
+
+class Candidate(NamedTuple):
+    """A decision, its worst scenario, the value there, and how far the two sides of its search are apart."""
+
+    x: Array  # (d,)
+    s: Array  # (q,)
+    value: float
+    gap: float = 0.0
+
+
+class Start(NamedTuple):
+    """Where an exchange begins: a decision, the lowest value found for it, that scenario, and targets of replies."""
+
+    x: Array  # (d,)
+    v: float
+    s: Array  # (q,)
+    T: Array  # (m, P)
+
+
+class Exchange:
+    """The way of one decision to a local max-min, see the head of this file."""
+
+    def __init__(self, inner: InnerSearch, start: Start) -> None:
+        self.inner, self.oracle, self.region, self.plan = inner, inner.oracle, inner.region, inner.plan
+        self.start, (self.x, self.v, self.s, self.T) = start, start
+        self.radius = _RADIUS
+
+    def run(self, rival: Candidate | None) -> Candidate | None:
+        """The decision at the end, or None once it does not promise to beat its rival."""
+        for turn in range(_TURNS):
+            trial, above = self._climb(turn)
+            if rival is not None and above <= rival.value:
+                return None
+            spent = self.oracle.budget.left() < 0 or turn == _TURNS - 1
+            if not (spent or self._arrived(trial, above)):
+                active, found = self._look_for_worse(trial, self.plan.sound)
+                self._accept_or_shrink(trial, above, found)
+                self._activate(trial, above, active, found)
+                continue
+            active, found = self._look_for_worse(self.x, self.plan.full(1))
+            overrated = self._correct_value(found)
+            if spent:
+                break
+            if not overrated:
+                escaped = self._escape_from_kink(active, found)
+                if escaped is None:
+                    break
+                # Nothing was climbed to get here, so there is no u yet: all that was found becomes active.
+                found, above = escaped, np.inf
+            self._activate(self.x, above, active, found)
+        return self._finish(above)
+
+    def _climb(self, turn: int) -> tuple[Array, float]:
+        """x' and u: the best decision of the box on the active replies. Of these, the lowest at x' stay active.
+
+        The first turns need few steps, as a worse case will soon change the replies; the last ones converge.
+        """
+        trial, above, order = climb(self.oracle, self.x, self.T, self.radius, 6 + 2 * turn)
+        self.T = self.T[order[: self.plan.replies]]
+        return trial, above
+
+    def _arrived(self, trial: Array, above: float) -> bool:
+        """Whether nothing is to be gained on the active replies: x' is x, or u is v."""
+        still = self.radius < 1e-6 or float(np.abs(trial - self.x).max(initial=0.0)) < _STILL
+        return still or above <= self.v + _CLOSE * self.oracle.scale
+
+    def _look_for_worse(self, x: Array, effort: Effort) -> tuple[Array, Minima]:
+        """The worst scenarios of a decision, and the active ones (1 + m, q) from which they were sought, too.
+
+        These are s, then the replies to x with the targets T.
+        """
+        active = np.vstack([self.s, self.region.scenario_of(np.repeat(x[None], len(self.T), axis=0), self.T)])
+        return active, self.inner.minima(x[None], effort, active[None])
+
+    def _accept_or_shrink(self, trial: Array, above: float, found: Minima) -> None:
+        """Go to the trial if its worst case is better, else look nearer: the two moves of a trust region.
+
+        A trial that keeps more than a quarter of the promised rise doubles the radius.
+        """
+        value = float(found.V[0, 0])
+        if value > self.v:
+            self.radius *= 2.0 if value - self.v > 0.25 * (above - self.v) else 1.0
+            self.x, self.v, self.s = trial, value, found.S[0, 0]
+        else:
+            self.radius = 0.5 * min(self.radius, float(np.abs(trial - self.x).max()))
+
+    def _correct_value(self, found: Minima) -> bool:
+        """Take over a lower value that the full inner search found at x; say whether x was clearly overrated."""
+        value, before = float(found.V[0, 0]), self.v
+        if value < self.v:
+            self.v, self.s = value, found.S[0, 0]
+        return value < before - _CLOSE * self.oracle.scale
+
+    def _activate(self, x: Array, above: float, active: Array, found: Minima) -> None:
+        """Make the scenarios found at x that lie below u active; replies that came to the same scenario leave."""
+        lower = found.V[0] < above
+        S = found.S[:, lower]
+        again = np.abs(active[1:, None] - S).max(axis=2, initial=0.0).min(axis=1, initial=1.0) < _AGAIN
+        self.T = np.vstack([self.oracle.anchored(x[None], S, found.T[:, lower])[0], self.T[~again]])
+
+    def _escape_from_kink(self, active: Array, found: Minima) -> Minima | None:
+        """Leap to a decision further away that is clearly better, and return its local minima; None if none is.
+
+        A climb on replies can end too early: replies that stay where they are make plateaus, and edges of the domain
+        make kinks. So here either all scenarios go along with the decision, or the decision moves straight away from
+        its worst point (the direction of Bertsimas, Nohadani and Teo), by steps of all lengths.
+        """
+        region, n, enough = self.region, len(_LEAPS), self.v + POLLED * self.oracle.scale
+        X, S = np.repeat(self.x[None], n, axis=0), np.repeat(found.S, n, axis=0)
+        S = region.project_inside(*paired(X, S)).reshape(S.shape)
+        V, G, _, _ = self.oracle.gradients(X, S)
+        along, _, _ = proximal_step(region, X, Planes(V, G), _LEAPS, np.full(V.shape, 1 / V.shape[1]))
+        back = region.points(X, region.project(X, 0 * S[:, 0])) - region.points(X, S[:, 0])
+        away = region.pull(X, S[:, 0], back)[0]
+        trials = region.clip(np.vstack([X + along, X + _LEAPS[:, None] * away / norms(away)]))
+        worse = np.vstack([S[0], active])[None]
+        rough = self.inner.minima(trials, SCREEN, np.repeat(worse, 2 * n, axis=0))
+        trials = trials[highest(rough.V[:, 0], 1)]
+        there = self.inner.minima(trials, self.plan.full(2), worse)
+        if there.V[0, 0] <= enough:
+            return None
+        self.x, self.v, self.s, self.radius = trials[0], float(there.V[0, 0]), there.S[0, 0], _RADIUS
+        return there
+
+    def _finish(self, above: float) -> Candidate:
+        """The decision; or the one at the start, if that is better now that the full inner search has looked."""
+        if self.v < self.start.v and self.x is not self.start.x:
+            V, S, _ = self.inner.minima(self.start.x[None], self.plan.full(1))
+            if V[0, 0] > self.v:
+                self.x, self.v, self.s = self.start.x, float(V[0, 0]), S[0, 0]
+        return Candidate(self.x, self.s, self.v, max(above - self.v, 0.0))

@@ -1,0 +1,122 @@
+"""F as a function of decisions and scenarios: values, gradients, and how the adversary replies to a moved decision.
+
+Notation
+    X (n, d), S (n, q)   decisions and scenarios, row by row; S (n, m, q) are m scenarios of each of n decisions
+    v, g, h              values F(points(X, S)) and their gradients by the decision and by the scenario
+    T (n, P)             targets of the adversary: the points, moved on against the gradient. If the decision moves,
+                         the reply is the allowed scenario nearest to the target. So a reply stays where F has a
+                         minimum of its own, and goes along with the decision where the set holds it back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stableopt.base.arrays import Array, Mask
+from stableopt.maxmin.protocols import Region, Smooth
+from stableopt.maxmin.search.batches import paired
+from stableopt.maxmin.search.budget import Budget
+
+FAR = 1e6  # coordinates are of the order of 1: a scenario this far away is projected onto an extreme one
+_ROWS = 2048  # points evaluated together, which bounds the memory of a function with many observations
+_ROUNDING = 1e-12
+_REACH = 0.3  # distance of a target where F changes by its whole spread over a unit length
+_STEP = 1e-6  # of differences by the decision
+_OFF = 1e-4  # a reply this far from its point leads away from it
+_CLOSER = np.array([1.0, 0.1, 0.01, 1e-4])  # shares of the way to a target that are tried
+
+
+class Evaluated(NamedTuple):
+    """F at pairs of decisions and scenarios."""
+
+    v: Array
+    g: Array
+    h: Array
+    T: Array
+
+
+class Oracle:
+    """F on a region; it pays for evaluations from a budget and knows the range of the values that it saw."""
+
+    def __init__(self, region: Region, F: Smooth, budget: Budget) -> None:
+        self.region, self.F, self.budget = region, F, budget
+        # A discrete coordinate is one that clipping leaves alone, however far away it is.
+        away = np.zeros((1, region.dim)) - FAR
+        self.movable: Mask = region.clip(away)[0] > away[0]
+        self._low, self._high = np.inf, -np.inf
+
+    @property
+    def scale(self) -> float:
+        """Spread of the values so far, above 0 even if all are equal."""
+        size = max(abs(self._low), abs(self._high))
+        return max(self._high - self._low, _ROUNDING * size, 1e-300)
+
+    def at(self, Z: Array) -> Array:
+        """F at points (n,)."""
+        parts = [self.F(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)]
+        v = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
+        self._saw(v, 1)
+        return v
+
+    def values(self, X: Array, S: Array) -> Array:
+        """v for S (n, q) as (n,), for S (n, m, q) as (n, m)."""
+        if S.ndim == 2:
+            return self.at(self.region.points(X, S))
+        rows, flat = paired(X, S)
+        return self.at(self.region.points(rows, flat)).reshape(S.shape[:2])
+
+    def gradients(self, X: Array, S: Array) -> Evaluated:
+        """v, g, h and T, shaped as S is."""
+        if S.ndim == 3:
+            rows, flat = paired(X, S)
+            flat_parts = self.gradients(rows, flat)
+            return Evaluated(*(part.reshape(*S.shape[:2], *part.shape[1:]) for part in flat_parts))
+        Z = self.region.points(X, S)
+        parts = [self.F.with_gradient(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)]
+        v, G = parts[0] if len(parts) == 1 else (np.concatenate(part) for part in zip(*parts, strict=True))
+        self._saw(v, 2)
+        return Evaluated(v, *self.region.pull(X, S, G), Z - _REACH / self.scale * G)
+
+    def anchored(self, X: Array, S: Array, T: Array) -> Array:
+        """The targets (n, m, P), closer to their points where the reply to a target would lead away from its point.
+
+        This happens in narrow valleys and at edges, where a gradient says little about what is near.
+        """
+        (rows, flat), aims = paired(X, S), T.reshape(S.shape[0] * S.shape[1], T.shape[2])
+        Z = self.region.points(rows, flat)
+        near = Z[None] + np.multiply.outer(_CLOSER, aims - Z)
+        many = np.tile(rows, (len(_CLOSER), 1))
+        replies = self.region.points(many, self.region.scenario_of(many, near.reshape(len(many), T.shape[2])))
+        off = np.abs(replies.reshape(near.shape) - Z).max(axis=2, initial=0.0) > _OFF
+        off[-1] = False  # the closest target is taken if none leads back
+        return np.asarray(near[np.argmin(off, axis=0), np.arange(len(rows))]).reshape(T.shape)
+
+    def replies(self, x: Array, T: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients by x (m, d) of the replies to one decision with targets T (m, P).
+
+        How replies follow the decision is geometry, with edges of its own, and costs no evaluation of F. So their
+        slope is taken by differences.
+        """
+        free = np.flatnonzero(self.movable)
+        steps = np.where(x[free] > 0.5, -_STEP, _STEP)
+        X = np.repeat(x[None], 1 + len(free), axis=0)
+        X[np.arange(1, len(X)), free] += steps
+        rows = np.repeat(X, len(T), axis=0)
+        Z = self.region.points(rows, self.region.scenario_of(rows, np.tile(T, (len(X), 1))))
+        Z = Z.reshape(len(X), *T.shape)
+        v, G = self.F.with_gradient(Z[0])
+        self._saw(v, 2)
+        g = np.zeros((len(T), len(x)))
+        g[:, free] = np.einsum("jmp,mp->mj", Z[1:] - Z[0], G) / steps
+        return v, g
+
+    def project(self, X: Array, S: Array) -> Array:
+        """The nearest allowed scenarios, for S (n, m, q)."""
+        return self.region.project(*paired(X, S)).reshape(S.shape) if S.size else S
+
+    def _saw(self, v: Array, each: int) -> None:
+        if len(v):
+            self.budget.spend(len(v), each)
+            self._low, self._high = min(self._low, float(v.min())), max(self._high, float(v.max()))

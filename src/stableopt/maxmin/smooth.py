@@ -1,1 +1,0 @@
-from stableopt.maxmin.continuous import Smooth  # noqa
