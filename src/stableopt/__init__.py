@@ -14,9 +14,10 @@ from stableopt.model.kernels import SE, Categorical, Linear, Matern
 from stableopt.model.learning import Learned
 from stableopt.sets.domains import Grid, Points
 from stableopt.sets.groups import Groups
-from stableopt.sets.perturbations import Ball, Distance, Ellipsoid, Hamming, Rectangle, Relative, Within
+from stableopt.sets.own import Distance, OwnSet, Within
+from stableopt.sets.perturbations import Ball, Ellipsoid, Hamming, Rectangle, Relative
 from stableopt.sets.spaces import Space
-from stableopt.sets.uncertainty import Estimate, Parameters
+from stableopt.sets.uncertainty import Estimate, Parameters, Perturbation, UncertaintySet
 from stableopt.sets.variables import Category, Float, Integer
 
 __version__ = "0.1.0"
@@ -42,7 +43,9 @@ __all__ = [
     "Matern",
     "ObjectiveError",
     "Optimizer",
+    "OwnSet",
     "Parameters",
+    "Perturbation",
     "Points",
     "Query",
     "Rectangle",
@@ -50,6 +53,7 @@ __all__ = [
     "Report",
     "Round",
     "Space",
+    "UncertaintySet",
     "Within",
     "assess",
     "maximize",

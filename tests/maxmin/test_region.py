@@ -24,7 +24,8 @@ from stableopt.maxmin.spaces.movers import ChoiceMover, NormMover
 from stableopt.maxmin.spaces.projected_movers import EllipsoidMover, OwnMover
 from stableopt.maxmin.spaces.region import SpaceRegion
 from stableopt.maxmin.spaces.translation import SpaceTranslation
-from stableopt.sets.perturbations import Ellipsoid, Relative, Within
+from stableopt.sets.own import Within
+from stableopt.sets.perturbations import Ellipsoid, Relative
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Combined, continuous
 from stableopt.sets.variables import Float, Integer, Range

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -67,7 +67,7 @@ class Ball(NormBall):
         if self.norm not in (1, 2, math.inf, "inf"):
             raise ValueError(f"expected the norm 1, 2 or 'inf', got {self.norm!r}; others: Distance(d, eps)")
         object.__setattr__(self, "norm", "inf" if self.norm in (math.inf, "inf") else int(self.norm))
-        object.__setattr__(self, "columns", _columns(self.columns))
+        object.__setattr__(self, "columns", column_list(self.columns))
         if self.scales is not None:
             object.__setattr__(self, "scales", _lengths(self.scales, "scales", least=0.0, strict=True))
 
@@ -95,7 +95,7 @@ class Rectangle(NormBall):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "half_widths", _lengths(self.half_widths, "half_widths", least=0.0, strict=False))
-        object.__setattr__(self, "columns", _columns(self.columns))
+        object.__setattr__(self, "columns", column_list(self.columns))
 
     @property
     def order(self) -> float:
@@ -122,7 +122,7 @@ class Relative(Perturbation):
         object.__setattr__(self, "fractions", _lengths(self.fractions, "fractions", least=0.0, strict=False))
         if not np.size(self.fractions) or np.max(self.fractions) >= 1:
             raise ValueError(f"expected fractions below 1 (±2 % is 0.02), got {self.fractions}")
-        object.__setattr__(self, "columns", _columns(self.columns))
+        object.__setattr__(self, "columns", column_list(self.columns))
 
     def fraction(self, dim: int) -> Array:
         """The fractions in the free coordinates, 0 in the others."""
@@ -162,7 +162,7 @@ class Ellipsoid(Perturbation):
                 f"expected a symmetric positive definite matrix, got {sigma.tolist()}: is it a covariance?"
             )
         object.__setattr__(self, "matrix", tuple(map(tuple, ((sigma + sigma.T) / 2).tolist())))
-        object.__setattr__(self, "columns", _columns(self.columns))
+        object.__setattr__(self, "columns", column_list(self.columns))
 
     def root(self, free: int) -> Array:
         """A lower triangular R with R Rᵀ = Σ, so that x' − x = R s with ‖s‖ ≤ 1 (free, free)."""
@@ -175,64 +175,11 @@ class Ellipsoid(Perturbation):
         free = self.free(A.shape[1])
         whiten = np.linalg.inv(self.root(len(free))).T
         inside = _within(A[:, free] @ whiten, B[:, free] @ whiten, np.ones(len(free)), 2)
-        return inside & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+        return inside & same_columns(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
 
     def scaled(self, factor: float) -> Ellipsoid:
         """The ellipsoid with other axes; its matrix must stay invertible, so a factor of 0 becomes 1e-6."""
         return replace(self, matrix=(max(factor, 1e-6) ** 2 * np.array(self.matrix)).tolist())
-
-
-@dataclass(frozen=True, eq=False)
-class Within(Perturbation):
-    """A set of your own: all x' with contains(x, x'), where project(x, z) is the nearest such x' to z.
-
-    Both get the coordinates in ``columns`` (all that are numbers by default) as arrays, in your own units. With
-    ``vectorized=True`` they get rows (n, k) instead and return n truth values and (n, k) coordinates. Finite domains
-    need no ``project``.
-    """
-
-    contains: Callable[[Array, Array], Any]
-    project: Callable[[Array, Array], Any] | None = None
-    vectorized: bool = False
-    columns: Sequence[int | str] | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", _columns(self.columns))
-        if not callable(self.contains) or not (self.project is None or callable(self.project)):
-            raise TypeError(
-                f"expected functions contains(x, z) and project(x, z), got {self.contains!r}, {self.project!r}"
-            )
-
-    def members(self, X: Array, Z: Array) -> Mask:
-        """Row by row, whether z is in the set of x (n,)."""
-        try:
-            if self.vectorized:
-                return np.asarray(self.contains(X, Z), dtype=bool).reshape(len(X))
-            return np.array([bool(self.contains(x, z)) for x, z in zip(X, Z, strict=True)], dtype=bool)
-        except ValueError as error:
-            what = f"{len(X)} truth values for as many rows" if self.vectorized else "True or False"
-            raise ValueError(f"expected contains(x, z) to return {what}, got what NumPy says of it: {error}") from error
-
-    def projected(self, X: Array, Z: Array) -> Array:
-        """Row by row, the nearest z in the set of x (n, k)."""
-        if self.project is None:
-            raise ValueError("expected a projection for a continuous domain: Within(contains, project)")
-        nearest = self.project(X, Z) if self.vectorized else [self.project(x, z) for x, z in zip(X, Z, strict=True)]
-        rows = np.asarray(nearest, dtype=float) if len(Z) else Z
-        if rows.shape != Z.shape or not np.all(np.isfinite(rows)):
-            raise ValueError(f"expected project(x, z) to return {Z.shape[1]} finite coordinates, got {nearest!r:.200}")
-        return rows
-
-    def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B are in the set of each row of A."""
-        free = self.free(A.shape[1])
-        a, b = (np.repeat(A[:, free], len(B), axis=0), np.tile(B[:, free], (len(A), 1)))
-        inside = self.members(a, b).reshape(len(A), len(B))
-        return inside & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
-
-    def scaled(self, factor: float) -> Within:
-        """Refused: only its author knows how to make such a set larger."""
-        raise ValueError("expected a set with a size, such as Ball(0.1): a set of your own cannot be made larger")
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +191,7 @@ class Hamming(Perturbation):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", whole(self.radius, 0, "a Hamming radius of 0, 1, 2, ... columns"))
-        object.__setattr__(self, "columns", _columns(self.columns))
+        object.__setattr__(self, "columns", column_list(self.columns))
 
     def reaches(self, A: Array, B: Array) -> Mask:
         """Which rows of B differ from each row of A in few enough columns."""
@@ -252,60 +199,11 @@ class Hamming(Perturbation):
 
         free = self.free(A.shape[1])
         differ = np.rint(cdist(A[:, free], B[:, free], "hamming") * len(free))
-        return (differ <= self.radius) & _same(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+        return (differ <= self.radius) & same_columns(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
 
     def scaled(self, factor: float) -> Hamming:
         """The same with another radius, rounded down to whole columns."""
         return replace(self, radius=math.floor(factor * self.radius))
-
-
-@dataclass(frozen=True, eq=False)
-class Distance(Perturbation):
-    """All x' in D with distance(x, x') ≤ eps, for any function of two points; it need not be a metric.
-
-    With ``columns``, it sees these coordinates only and the others cannot change. With ``vectorized=True`` it is called
-    as distance(x, X) with the rows X of candidates, and returns one value each.
-    """
-
-    distance: Callable[[Array, Array], Any]
-    eps: float
-    vectorized: bool = False
-    columns: Sequence[int | str] | None = None
-
-    def scaled(self, factor: float) -> Distance:
-        """The same distance with another eps."""
-        return replace(self, eps=factor * self.eps)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", not_negative(self.eps, "eps as a finite number >= 0"))
-        object.__setattr__(self, "columns", _columns(self.columns))
-        if not callable(self.distance):
-            raise TypeError(f"expected a function distance(x, x') of two points, got {self.distance!r}")
-
-    def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B are within eps of each row of A."""
-        free = self.free(A.shape[1])
-        fixed = np.setdiff1d(np.arange(A.shape[1]), free)
-        if len(fixed):
-            return replace(self, columns=None).reaches(A[:, free], B[:, free]) & _same(A, B, fixed)
-        distances = np.array([self._row(a, B) for a in A])
-        if np.any(np.isnan(distances)):
-            a, b = np.argwhere(np.isnan(distances))[0]
-            raise ValueError(
-                f"expected a distance that is a number, got NaN between {A[a].tolist()} and {B[b].tolist()}: "
-                "return math.inf for points that cannot be reached"
-            )
-        return distances <= self.eps * BOUNDARY
-
-    def _row(self, a: Array, B: Array) -> Array:
-        if not self.vectorized:
-            each = [self.distance(a, b) for b in B]
-            plain = all(type(d) is float or type(d) is np.float64 for d in each)
-            return np.array(each if plain else [_scalar(d) for d in each])
-        distances = np.asarray(self.distance(a, B), dtype=float)
-        if distances.shape != (len(B),):
-            raise ValueError(f"expected distance(x, X) to return {len(B)} values, got {distances.size}")
-        return distances
 
 
 def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
@@ -319,20 +217,15 @@ def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
         origin = B[:, free].min(axis=0)  # differences of large numbers are exact, of their quotients they are not
         limit = boundary(reach, np.abs(B).max(axis=0))
         inside = cdist((A[:, free] - origin) / reach[free], (B[:, free] - origin) / reach[free], metric) <= limit
-    return inside & _same(A, B, np.flatnonzero(reach == 0))
+    return inside & same_columns(A, B, np.flatnonzero(reach == 0))
 
 
-def _same(A: Array, B: Array, columns: NDArray[np.intp]) -> Mask:
+def same_columns(A: Array, B: Array, columns: NDArray[np.intp]) -> Mask:
+    """Which rows of B agree with each row of A in these columns."""
     same = np.ones((len(A), len(B)), dtype=bool)
     for c in columns:
         same &= A[:, c, None] == B[None, :, c]
     return same
-
-
-def _scalar(distance: Any) -> float:
-    if np.ndim(distance) != 0 or np.asarray(distance).dtype.kind not in "iuf":
-        raise ValueError(f"expected a distance that is one number, got {distance!r:.200}")
-    return float(distance)
 
 
 def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | tuple[float, ...]:
@@ -343,7 +236,8 @@ def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | t
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
-def _columns(columns: Sequence[int | str] | None) -> tuple[int | str, ...] | None:
+def column_list(columns: Sequence[int | str] | None) -> tuple[int | str, ...] | None:
+    """The columns that a set may change, by number or name, as a tuple."""
     if columns is None:
         return None
     if np.ndim(columns) != 1:

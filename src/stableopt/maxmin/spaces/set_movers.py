@@ -15,7 +15,8 @@ import numpy as np
 from stableopt.base.arrays import Array
 from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, NormMover
 from stableopt.maxmin.spaces.projected_movers import EllipsoidMover, OwnMover
-from stableopt.sets.perturbations import Ellipsoid, NormBall, Rectangle, Relative, Within
+from stableopt.sets.own import RowwiseSet
+from stableopt.sets.perturbations import Ellipsoid, NormBall, Rectangle, Relative
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Estimate, Parameters, Perturbation, UncertaintySet
 from stableopt.sets.variables import Integer, Range, Variable
@@ -66,9 +67,15 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
     columns = _columns(perturbation, space)
     owners = {c[0]: v for v, c in zip(space.parts, space.columns, strict=True)}
     ranges = [v for c in columns if isinstance(v := owners[c], Range)]
-    own = replace(perturbation, columns=None)  # type: ignore[type-var]
     k = len(columns)
     labels = [space.labels[c] for c in columns]
+    whole = [label for label, v in zip(labels, ranges, strict=True) if isinstance(v, Integer)]
+    if isinstance(perturbation, Ellipsoid | RowwiseSet) and whole:
+        kind = type(perturbation).__name__
+        raise ValueError(f"expected floats for {kind}, got the integers {whole}: use Rectangle for them")
+    if isinstance(perturbation, RowwiseSet):
+        return [OwnMover(columns, ranges, perturbation.members, perturbation.projected)]
+    own = replace(perturbation, columns=None)  # type: ignore[type-var]
     if isinstance(own, NormBall):
         reach = own.reach(k)
         _check_widths(reach, ranges, labels)
@@ -77,19 +84,12 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
         largest = np.array([max(abs(v.low), abs(v.high)) for v in ranges])
         _check_widths(own.fraction(k) * largest, ranges, labels)
         return _norm(columns, ranges, math.inf, np.zeros(k), own.fraction(k))
-    whole = [label for label, v in zip(labels, ranges, strict=True) if isinstance(v, Integer)]
-    if isinstance(own, Ellipsoid | Within) and whole:
-        raise ValueError(f"expected floats for {type(own).__name__}, got the integers {whole}: use Rectangle for them")
     if isinstance(own, Ellipsoid):
         _check_widths(np.linalg.norm(own.root(k), axis=1), ranges, labels)
         return [EllipsoidMover(columns, ranges, own.root(k))]
-    if isinstance(own, Within):
-        if own.project is None:
-            raise ValueError("expected a projection for a continuous domain: Within(contains, project)")
-        return [OwnMover(columns, ranges, own.members, own.projected)]
     raise TypeError(
-        f"expected Ball, Rectangle, Relative, Ellipsoid or Within on a space, got {type(own).__name__}: a distance of "
-        "your own needs a projection (Within), changes of categories a finite domain (Points)"
+        f"expected Ball, Rectangle, Relative, Ellipsoid, Within or an OwnSet on a space, got {type(own).__name__}: a "
+        "distance of your own needs a projection (Within), changes of categories a finite domain (Points)"
     )
 
 
