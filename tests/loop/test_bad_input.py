@@ -30,7 +30,8 @@ from stableopt import (
 )
 from stableopt.loop.rules import LargestUcb, Last
 from stableopt.maxmin.lists.listing import Listing
-from stableopt.model.gp import LinearMean, TrackedPosterior
+from stableopt.model.gp import LinearMean
+from stableopt.model.tracked import TrackedPosterior
 from stableopt.sets.uncertainty import Combined
 
 NAN, INF = math.nan, math.inf

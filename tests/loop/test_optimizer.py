@@ -426,7 +426,7 @@ def test_the_bounds_of_a_report_are_consistent(where, name, seed, beta):
 def prior_draw(optimizer, rng):
     """f ~ GP(mean, kernel) on all points of a setting."""
     posterior = optimizer.state.posterior
-    K = posterior.gp.kernel(posterior.points, posterior.points)
+    K = posterior.kernel(posterior.points, posterior.points)
     values, vectors = np.linalg.eigh(K)
     return posterior.mean + vectors @ (np.sqrt(np.maximum(values, 0)) * rng.normal(size=len(K)))
 

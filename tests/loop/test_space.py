@@ -39,7 +39,8 @@ from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.rules import BestIntersected, BestOfAll, OptimisticPessimistic
 from stableopt.maxmin.solver import Choice
-from stableopt.model.gp import Posterior, TrackedPosterior
+from stableopt.model.gp import Posterior
+from stableopt.model.tracked import TrackedPosterior
 
 NAN, INF = math.nan, math.inf
 MIXED = Space({"x": (0, 1), "speed": Float(0.1, 100, log=True), "n": Integer(0, 9), "kind": ["a", "b", "c"], ("c", "d"): Points([[0.5, 6], [7, 8]])})  # fmt: skip

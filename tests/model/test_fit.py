@@ -22,9 +22,9 @@ from sklearn.gaussian_process import kernels as sk
 
 from stableopt import GP, SE, Categorical, Linear, Matern
 from stableopt.base.values import from_dict
-from stableopt.model.fit import Fit, fit, log_likelihood, sample
-from stableopt.model.gp import NOISE_FLOOR, LinearMean
-from stableopt.model.hyperparameters import param_names
+from stableopt.model.fit import Fit, fit, log_likelihood, param_names, sample
+from stableopt.model.gp import LinearMean
+from stableopt.model.noise import NOISE_FLOOR
 from stableopt.model.priors import Gamma, LogNormal, LogUniform, default_priors
 from stableopt.problems.perturbed import polynomial
 

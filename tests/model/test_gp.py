@@ -19,7 +19,8 @@ import stableopt.model.factors
 from stableopt import GP, SE, Grid, Linear, Matern, Points
 from stableopt.base.arrays import cartesian
 from stableopt.model.factors import ProductFactor, RowFactor, Rows
-from stableopt.model.gp import NOISE_FLOOR, LinearMean
+from stableopt.model.gp import LinearMean
+from stableopt.model.noise import NOISE_FLOOR
 
 # In two columns: ours, and the same kernel of scikit-learn.
 KERNELS = {
@@ -622,6 +623,15 @@ def test_bounds_are_mean_and_root_beta_standard_deviations(beta, told):
     lcb, ucb = posterior.bounds(beta)
     np.testing.assert_allclose((ucb + lcb) / 2, posterior.mean, atol=1e-12)
     np.testing.assert_allclose((ucb - lcb) / 2, math.sqrt(beta) * np.sqrt(posterior.variance), atol=1e-12)
+    width = math.sqrt(beta) * posterior.std
+    for sign, bound in ((-1, lcb), (1, ucb)):
+        assert np.array_equal(bound, posterior.mean + sign * width)
+        assert np.array_equal(bound, posterior.bound(sign * math.sqrt(beta)))
+    assert not posterior.bound(0.0).flags.writeable and posterior.t == len(told)
+    for chosen in ([3, 1, 3], np.array([0, 24]), []):
+        mean, variance = posterior.moments(chosen)
+        assert mean.tolist() == [posterior.mean[i] for i in chosen]
+        assert variance.tolist() == [posterior.variance[i] for i in chosen]
 
 
 def test_noise_is_raised_to_a_millionth_of_the_prior_standard_deviation_and_no_further():

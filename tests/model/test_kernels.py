@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process import kernels as sk
 
 from stableopt.base.values import from_dict
-from stableopt.model import kernels
+from stableopt.model import algebra, kernels
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled, Sum
 from stableopt.model.kernels import SE, Categorical, Linear, Matern
 
@@ -56,6 +56,11 @@ def points(n: int, seed: int = 0) -> np.ndarray:
     """Two continuous columns and one of three categories."""
     rng = np.random.default_rng(seed)
     return np.column_stack([rng.normal(size=(n, 2)), rng.integers(0, 3, n)])
+
+
+def pulled(wrt: str, kernel: Kernel, X: np.ndarray, Z: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
+    """The sum of the derivatives of a matrix, or of a diagonal, with weights."""
+    return kernel.with_pullback(X, Z)[1](weights, wrt)
 
 
 def central_difference(function, x: np.ndarray, step: float = 1e-5) -> np.ndarray:
@@ -141,8 +146,8 @@ def test_closed_forms_bessel_form_and_mixture_meet_in_nu(nu, side):
     X, Z, W = points(20), points(15, seed=1), np.random.default_rng(2).normal(size=(20, 15))
     here, beside = Matern(nu, (0.5, 1.2, 2.0)), Matern(nu + side, (0.5, 1.2, 2.0))
     np.testing.assert_allclose(here(X, Z), beside(X, Z), atol=1e-8)
-    np.testing.assert_allclose(here.pullback_params(X, Z, W), beside.pullback_params(X, Z, W), atol=1e-6)
-    np.testing.assert_allclose(here.pullback_inputs(X, Z, W), beside.pullback_inputs(X, Z, W), atol=1e-6)
+    np.testing.assert_allclose(pulled("params", here, X, Z, W), pulled("params", beside, X, Z, W), atol=1e-6)
+    np.testing.assert_allclose(pulled("inputs", here, X, Z, W), pulled("inputs", beside, X, Z, W), atol=1e-6)
 
 
 @pytest.mark.parametrize("nu", [0.01, 0.3, 0.5, 0.7, 1, 1.5, 2, 2.5, 3.3, 19.9, 20.1, 60, 60.5, 100, 171, 1e4, 1e12])
@@ -152,8 +157,10 @@ def test_matern_is_finite_decreasing_and_silent_at_all_distances(nu):
         warnings.simplefilter("error")
         values = Matern(nu)(np.zeros((2, 1)), Z)[0]
         weights = np.ones((1, len(Z) - 1))
-        slopes = [Matern(nu, s).pullback_params(np.zeros((1, 1)), Z[:-1], weights) for s in (1.0, [1.0])]
-        slopes += [Matern(nu).pullback_inputs(np.zeros((1, 1)), Z[[i]], np.ones((1, 1))) for i in range(3, len(Z) - 1)]
+        slopes = [pulled("params", Matern(nu, s), np.zeros((1, 1)), Z[:-1], weights) for s in (1.0, [1.0])]
+        slopes += [
+            pulled("inputs", Matern(nu), np.zeros((1, 1)), Z[[i]], np.ones((1, 1))) for i in range(3, len(Z) - 1)
+        ]
     assert values[0] == pytest.approx(1.0, abs=1e-15) and values[-1] == 0.0
     assert np.all(np.diff(values) <= 1e-14) and np.all(values >= 0)
     assert all(np.isfinite(slope).all() for slope in slopes)
@@ -199,15 +206,19 @@ def test_no_points_give_empty_matrices_and_zero_gradients(kernel):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert kernel(X, none).shape == (4, 0) and kernel(none, X).shape == (0, 4) and kernel.diag(none).shape == (0,)
-        assert np.array_equal(kernel.pullback_inputs(X, none, np.zeros((4, 0))), np.zeros((4, 3)))
-        assert np.array_equal(kernel.pullback_params(X, none, np.zeros((4, 0))), np.zeros(len(kernel.params)))
+        assert np.array_equal(pulled("inputs", kernel, X, none, np.zeros((4, 0))), np.zeros((4, 3)))
+        assert np.array_equal(pulled("params", kernel, X, none, np.zeros((4, 0))), np.zeros(len(kernel.params)))
 
 
 @each_kernel
 def test_arguments_are_not_changed(kernel):
     X, Z, W = points(6), points(5, seed=1), np.ones((6, 5))
     copies = X.copy(), Z.copy(), W.copy()
-    for call in (kernel, lambda X, Z: kernel.pullback_params(X, Z, W), lambda X, Z: kernel.pullback_inputs(X, Z, W)):
+    for call in (
+        kernel,
+        lambda X, Z: pulled("params", kernel, X, Z, W),
+        lambda X, Z: pulled("inputs", kernel, X, Z, W),
+    ):
         call(X, Z)
     assert all(map(np.array_equal, (X, Z, W), copies))
 
@@ -221,16 +232,16 @@ def assert_gradients_equal_finite_differences(kernel: Kernel, seed: int) -> None
     close = {"rtol": 1e-5, "atol": 1e-5 * (1 + np.abs(kernel(X, Z)).max())}
 
     by_params = central_difference(lambda v: np.sum(W * kernel.with_params(v)(X, Z)), kernel.params)
-    np.testing.assert_allclose(kernel.pullback_params(X, Z, W), by_params, **close)
+    np.testing.assert_allclose(pulled("params", kernel, X, Z, W), by_params, **close)
     by_params = central_difference(lambda v: w @ kernel.with_params(v).diag(X), kernel.params)
-    np.testing.assert_allclose(kernel.diag_pullback_params(X, w), by_params, **close)
+    np.testing.assert_allclose(pulled("params", kernel, X, None, w), by_params, **close)
 
     # categories cannot move a little: the last column is compared only where no kernel reads it as a category
     moving = slice(0, 2) if "Categorical" in repr(kernel) else slice(0, 3)
     by_inputs = central_difference(lambda P: np.sum(W * kernel(P, Z)), X)
-    np.testing.assert_allclose(kernel.pullback_inputs(X, Z, W)[:, moving], by_inputs[:, moving], **close)
+    np.testing.assert_allclose(pulled("inputs", kernel, X, Z, W)[:, moving], by_inputs[:, moving], **close)
     by_inputs = central_difference(lambda P: w @ kernel.diag(P), X)
-    np.testing.assert_allclose(kernel.diag_pullback_inputs(X, w), by_inputs, **close)
+    np.testing.assert_allclose(pulled("inputs", kernel, X, None, w), by_inputs, **close)
 
 
 @each_kernel
@@ -239,8 +250,8 @@ def test_gradients_equal_finite_differences(kernel):
         X, Z, W = points(6), points(5, seed=1), np.random.default_rng(2).normal(size=(6, 5))
         X[:3] = Z[:3]
         by_params = central_difference(lambda v: np.sum(W * kernel.with_params(v)(X, Z)), kernel.params)
-        np.testing.assert_allclose(kernel.pullback_params(X, Z, W), by_params, rtol=1e-8)
-        assert not kernel.pullback_inputs(X, Z, W).any() and not kernel.diag_pullback_inputs(X, W[:, 0]).any()
+        np.testing.assert_allclose(pulled("params", kernel, X, Z, W), by_params, rtol=1e-8)
+        assert not pulled("inputs", kernel, X, Z, W).any() and not pulled("inputs", kernel, X, None, W[:, 0]).any()
     else:
         assert_gradients_equal_finite_differences(kernel, seed=0)
 
@@ -253,7 +264,7 @@ def test_gradients_of_composites_equal_finite_differences(kernel, seed):
 @each_kernel
 def test_gradients_are_finite_where_points_coincide(kernel):
     X, W = points(6), np.ones((6, 6))
-    assert np.isfinite(kernel.pullback_params(X, X, W)).all() and np.isfinite(kernel.pullback_inputs(X, X, W)).all()
+    assert np.isfinite(pulled("params", kernel, X, X, W)).all() and np.isfinite(pulled("inputs", kernel, X, X, W)).all()
 
 
 def test_gradients_keep_their_digits_far_from_the_origin():
@@ -262,10 +273,10 @@ def test_gradients_keep_their_digits_far_from_the_origin():
     shift = np.round(far / 2**-20) * 2**-20
     X, Z = np.round(X * 2**20) / 2**20, np.round(Z * 2**20) / 2**20  # so that the shift is exact
     np.testing.assert_allclose(
-        kernel.pullback_params(X + shift, Z + shift, W), kernel.pullback_params(X, Z, W), rtol=1e-8, atol=1e-8
+        pulled("params", kernel, X + shift, Z + shift, W), pulled("params", kernel, X, Z, W), rtol=1e-8, atol=1e-8
     )
     np.testing.assert_allclose(
-        kernel.pullback_inputs(X + shift, Z + shift, W), kernel.pullback_inputs(X, Z, W), rtol=1e-8, atol=1e-8
+        pulled("inputs", kernel, X + shift, Z + shift, W), pulled("inputs", kernel, X, Z, W), rtol=1e-8, atol=1e-8
     )
 
 
@@ -381,7 +392,7 @@ def test_a_block_that_the_kernel_ignores_has_the_factor_one_and_a_variance_count
 # --- errors ---
 
 NAN, INF = math.nan, math.inf
-ONE, TWO, FOUR, EYE = np.zeros((5, 1)), np.zeros((5, 2)), np.zeros((5, 4)), np.eye(5)
+ONE, TWO, FOUR = np.zeros((5, 1)), np.zeros((5, 2)), np.zeros((5, 4))
 
 
 @pytest.mark.parametrize(
@@ -403,7 +414,7 @@ ONE, TWO, FOUR, EYE = np.zeros((5, 1)), np.zeros((5, 2)), np.zeros((5, 4)), np.e
         ("distinct", lambda: SE().on([0, 0])),
         ("counted from 0", lambda: SE().on([-1])),
         ("expected 3 columns, one per lengthscale, got 2 columns: give one", lambda: SE([1, 2, 3])(TWO, TWO)),
-        ("expected 3 columns, one per lengthscale", lambda: Matern(1.5, [1, 2, 3]).pullback_inputs(ONE, ONE, EYE)),
+        ("expected 3 columns, one per lengthscale", lambda: Matern(1.5, [1, 2, 3]).with_pullback(ONE, ONE)),
         ("expected 3 columns, one per lengthscale", lambda: SE([1, 2, 3]).factor([[0], [1]])),
         ("expected 3 columns, as the covariance has, got 4 columns: give", lambda: Linear(COVARIANCE)(FOUR, FOUR)),
         ("expected 3 columns, as the covariance has", lambda: Linear(COVARIANCE).diag(TWO)),
@@ -412,8 +423,6 @@ ONE, TWO, FOUR, EYE = np.zeros((5, 1)), np.zeros((5, 2)), np.zeros((5, 4)), np.e
         (r"points as arrays \(n, p\) and \(m, p\), got shapes \(5, 2\) and \(5, 4\)", lambda: SE()(TWO, FOUR)),
         (r"got shapes \(4,\) and \(5, 4\): one point is an array with one row", lambda: SE()(FOUR[0], FOUR)),
         (r"points as arrays", lambda: SE().diag(FOUR[0])),
-        (r"weights of shape \(5, 5\), .* got shape \(5,\)", lambda: SE().pullback_params(TWO, TWO, np.ones(5))),
-        (r"weights of shape \(5,\)", lambda: SE().diag_pullback_inputs(TWO, np.ones((5, 1)))),
         (r"expected 2 hyperparameters \('kernel.log_lengthscale', 'log_variance'\), got an array of shape \(3,\): pass",
          lambda: (2.0 * SE()).with_params(np.zeros(3))),
         ("positive finite lengthscale, got inf", lambda: SE().with_params(np.array([1e4]))),
@@ -432,7 +441,9 @@ def test_errors_say_what_was_expected_and_what_came(message, call):
 
 
 def test_a_class_is_abstract_or_final_and_no_implemented_method_is_overridden():
-    classes = [c for c in vars(kernels).values() if inspect.isclass(c) and issubclass(c, Kernel)]
+    modules = kernels, algebra
+    classes = {c for m in modules for c in vars(m).values() if inspect.isclass(c) and issubclass(c, Kernel)}
+    defaults = {"gradient", "_diag", "_with_pullback", "_factor", "_as_matern"}  # of a kernel that only has values
     assert {c.__name__ for c in classes if not inspect.isabstract(c)} == {
         "SE", "Matern", "Linear", "Categorical", "Scaled", "Sum", "Product", "OnColumns",
     }  # fmt: skip
@@ -441,10 +452,10 @@ def test_a_class_is_abstract_or_final_and_no_implemented_method_is_overridden():
         for base in c.__mro__[1:-1]:
             ours = {name for name, item in vars(c).items() if callable(item) and not name.startswith("__")}
             theirs = {name for name, item in vars(base).items() if not getattr(item, "__isabstractmethod__", False)}
-            assert not ours & theirs, (c, base, ours & theirs)
+            assert not ours & theirs - defaults, (c, base, ours & theirs)
 
 
 def test_importing_kernels_does_not_load_the_slow_parts_of_scipy():
     code = "import sys, stableopt.model.kernels; assert not {'scipy.spatial', 'scipy.special'} & set(sys.modules)"
-    source = str(Path(kernels.__file__).parents[1])
+    source = str(Path(kernels.__file__).parents[2])
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": source})

@@ -17,11 +17,12 @@ from stableopt import GP, SE, Categorical, Grid, Matern
 from stableopt.base.values import from_dict
 from stableopt.model.algebra import Scaled
 from stableopt.model.fit import fit, log_likelihood
-from stableopt.model.gp import Bound, Posterior, TrackedPosterior
+from stableopt.model.gp import Bound, Posterior
 from stableopt.model.kernels import Linear
 from stableopt.model.learning import Belief, Learned
 from stableopt.model.mixtures import Mixture, TrackedMixture
 from stableopt.model.priors import Gamma, LogNormal, LogUniform
+from stableopt.model.tracked import TrackedPosterior
 from stableopt.problems.perturbed import polynomial
 
 RNG = np.random.default_rng(0)
@@ -131,9 +132,11 @@ def test_a_tracked_mixture_is_the_mixture_on_the_candidates(blocks):
         np.testing.assert_allclose(tracked.std, np.sqrt(variance), atol=1e-9)
         lcb, ucb = tracked.bounds(4.0)
         np.testing.assert_allclose([lcb, ucb], [mean - 2 * np.sqrt(variance), mean + 2 * np.sqrt(variance)], atol=1e-8)
-        assert tracked.observed == (3, 8, 3, 20)
+        assert np.array_equal(lcb, tracked.bound(-2.0)) and np.array_equal(ucb, tracked.bound(2.0))
+        assert np.array_equal(tracked.moments([5, 0]), [tracked.mean[[5, 0]], tracked.variance[[5, 0]]])
+        assert tracked.observed == (3, 8, 3, 20) and tracked.t == 4
         assert tracked.information_gain == pytest.approx(np.mean([p.information_gain for p in told.posteriors]))
-    assert not any(array.flags.writeable for array in (told.mean, told.variance, told.std, *told.bounds(1.0)))
+    assert not any(array.flags.writeable for array in (told.mean, told.variance, told.std, told.bound(1.0)))
 
 
 def test_a_belief_of_one_gp_gives_no_mixture():

@@ -1,13 +1,14 @@
-"""What we believe about f: kernels, Gaussian processes, how they are learned. It knows nothing of uncertainty sets."""
+"""The model of f: kernels, Gaussian processes, learning them. It knows nothing of uncertainty sets."""
 
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled, Sum
-from stableopt.model.fit import Fit, fit, log_likelihood, sample
-from stableopt.model.gp import GP, Bound, LinearMean, Posterior, TrackedPosterior
-from stableopt.model.hyperparameters import param_names
+from stableopt.model.checking import check_kernel
+from stableopt.model.fit import Fit, fit, log_likelihood, param_names, sample
+from stableopt.model.gp import GP, Bound, LinearMean, Posterior
 from stableopt.model.kernels import SE, Categorical, Linear, Matern, Stationary
 from stableopt.model.learning import Belief, Learned
 from stableopt.model.mixtures import Mixture, TrackedMixture
 from stableopt.model.priors import Gamma, LogNormal, LogUniform, Prior, default_priors
+from stableopt.model.tracked import TrackedPosterior
 
 __all__ = [
     "GP",
@@ -34,6 +35,7 @@ __all__ = [
     "Sum",
     "TrackedMixture",
     "TrackedPosterior",
+    "check_kernel",
     "default_priors",
     "fit",
     "log_likelihood",

@@ -1,98 +1,116 @@
-"""What every kernel can do, and how kernels are put together: added, multiplied, scaled, put on columns.
+"""Kernels: what every one of them can do, and how they are added, multiplied, scaled and put on columns.
 
-A kernel of `kernels` only says what its matrices and their derivatives are; the names and coordinates of its
-hyperparameters, its factors over blocks of columns and the operators are the same for all and live here.
+A kernel of your own is a frozen dataclass with one method, `values`. The rest follows from it: the diagonal,
+derivatives by central differences, hyperparameters, operators, JSON. The kernels of this package are in `kernels`.
+
+    @dataclass(frozen=True)
+    class Periodic(Kernel):
+        period: float = 1.0
+        lengthscale: float = 1.0
+        hyperparameters = ("period",)
+
+        def values(self, X, Z):
+            waves = np.sin(np.pi * (X[:, None] - Z) / self.period) / self.lengthscale
+            return np.exp(-2 * (waves**2).sum(axis=-1))
 
 Notation
     X, Z     (n, p), (m, p)  points, one a row; x_a and z_b are rows
     k(X, Z)  (n, m)          the matrix of k(x_a, z_b); Z = None stands for the diagonal, the (n,) values k(x_a, x_a)
     W        (n, m) or (n,)  weights of a pullback: the derivative of some scalar by the entries of k(X, Z)
-    params   (q,)            unconstrained hyperparameters in the order of the fields: logs of positive numbers,
-                             logits of correlations
+    params   (q,)            unconstrained hyperparameters in the order of the fields, as `coordinates` has them
 """
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self, TypeAlias, final
+from typing import Any, ClassVar, Literal, Self, TypeAlias, final
 
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import positive
 from stableopt.base.values import Value
+from stableopt.model.coordinates import LEARNED, check_declared, checked_value, constrained, prefix, unconstrained
+from stableopt.model.differences import NotFiniteError, by_columns, by_entries, finite, shaped
 
 Wrt: TypeAlias = Literal["params", "inputs"]
 Blocks: TypeAlias = Sequence[tuple[int, ...]]
 Factors: TypeAlias = "list[Kernel | None]"
-Pull: TypeAlias = Callable[[Array, Wrt], Array]
+Pullback: TypeAlias = Callable[[Array, Wrt], Array]
 
-_PREFIX = {"lengthscale": "log_", "variance": "log_", "correlation": "logit_"}  # fields that are hyperparameters
+_DIAGONAL = 32  # points whose matrix is computed for its diagonal: more would be wasted, fewer would be slow
 
 
 class Kernel(Value, ABC):
-    """A positive semi-definite function k(x, z) of two points."""
+    """A positive semi-definite function k(x, z) of two points.
 
-    __array_ufunc__ = None  # np.float64(2.0) * kernel shall reach __rmul__
+    A kernel of your own has `values`, and perhaps `gradient`; the head of this file has an example. `check_kernel`
+    tests it. A `__post_init__` of its own calls ``super().__post_init__()``, which checks the hyperparameters.
+    """
+
+    hyperparameters: ClassVar[tuple[str, ...]] = ()
+    """Fields that are learned besides lengthscale, variance and correlation. Each is a positive number, or several."""
+
+    _own: ClassVar[bool] = False  # whether the class comes from outside, so that its results are checked
+    __array_ufunc__ = None  # NumPy then leaves np.float64(2.0) * kernel to __rmul__
 
     @abstractmethod
-    def _values(self, X: Array, Z: Array | None) -> Array:
-        """A fresh k(X, Z), which the caller may overwrite."""
+    def values(self, X: Array, Z: Array) -> Array:
+        """The (n, m) matrix of k(x_a, z_b), as a new array."""
 
-    @abstractmethod
-    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
-        """`_values`, and what sums their derivatives with weights: by the hyperparameters (q,) or by X (n, p)."""
+    def gradient(self, X: Array, Z: Array, wrt: Wrt) -> Array | None:
+        """Exact derivatives of k(x_a, z_b), if you have them. None: by central differences of `values`.
 
-    @abstractmethod
-    def _factor(self, blocks: Blocks) -> Factors | None: ...
+        The kernels of this package give theirs in `with_pullback` instead.
+        By "inputs": (n, m, p), entry [a, b, j] is the derivative by coordinate j of x_a.
+        By "params": (n, m, q), entry [a, b, i] is the derivative by `params[i]`, such as log lengthscale.
+        """
+        return None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._own = cls.__module__.split(".")[0] != "stableopt"
+        known = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
+        check_declared(cls.__name__, cls.hyperparameters, known)
+
+    def __post_init__(self) -> None:
+        for name, value in self._learnable():
+            if not isinstance(value, Kernel):
+                object.__setattr__(self, name, checked_value(name, value))
 
     def __call__(self, X: Array, Z: Array) -> Array:
         """The (n, m) matrix of k(x_a, z_b)."""
         _check(X, Z)
-        return self._values(X, Z)
+        values = self.values(X, Z)
+        return finite(_name(self, "values"), values, (len(X), len(Z)), NotFiniteError) if self._own else values
 
     def diag(self, X: Array) -> Array:
         """The (n,) values k(x_a, x_a)."""
         _check(X, X)
-        return self._values(X, None)
+        values = self._diag(X)
+        return finite(_name(self, "values"), values, (len(X),), NotFiniteError) if self._own else values
 
-    def with_pullback(self, X: Array, Z: Array) -> tuple[Array, Pull]:
-        """The matrix, and a function of weights and "params" or "inputs" that gives its pullbacks, sharing its work."""
-        _check(X, Z)
-        return self._vjp(X, Z)
+    def with_pullback(self, X: Array, Z: Array | None = None) -> tuple[Array, Pullback]:
+        """The matrix (or the diagonal), and a function that sums its derivatives with weights W.
 
-    def pullback_params(self, X: Array, Z: Array, weights: Array) -> Array:
-        """Σ_ab W_ab dk(x_a, z_b)/dparams, (q,)."""
-        _check(X, Z, weights, (len(X), len(Z)))
-        return self._vjp(X, Z)[1](weights, "params")
-
-    def pullback_inputs(self, X: Array, Z: Array, weights: Array) -> Array:
-        """Row a is Σ_b W_ab dk(x_a, z_b)/dx_a, (n, p)."""
-        _check(X, Z, weights, (len(X), len(Z)))
-        return self._vjp(X, Z)[1](weights, "inputs")
-
-    def diag_pullback_params(self, X: Array, weights: Array) -> Array:
-        """Σ_a W_a dk(x_a, x_a)/dparams, (q,)."""
-        _check(X, X, weights, (len(X),))
-        return self._vjp(X, None)[1](weights, "params")
-
-    def diag_pullback_inputs(self, X: Array, weights: Array) -> Array:
-        """Row a is W_a times the derivative of x -> k(x, x) at x_a, (n, p)."""
-        _check(X, X, weights, (len(X),))
-        return self._vjp(X, None)[1](weights, "inputs")
+        By "params": Σ_ab W_ab dk(x_a, z_b)/dparams, (q,). By "inputs": row a is Σ_b W_ab dk(x_a, z_b)/dx_a, (n, p).
+        """
+        _check(X, X if Z is None else Z)
+        return self._with_pullback(X, Z)
 
     @property
     def params(self) -> Array:
         """Unconstrained hyperparameters, (q,)."""
-        return np.concatenate([np.zeros(0), *(_unconstrained(name, value) for name, value in self._free())])
+        parts = [v.params if isinstance(v, Kernel) else unconstrained(name, v) for name, v in self._learnable()]
+        return np.concatenate([np.zeros(0), *parts])
 
     @property
     def param_names(self) -> tuple[str, ...]:
         """The path to each hyperparameter, such as ``left.kernel.log_lengthscale[0]``."""
-        return tuple(path for name, value in self._free() for path in _paths(name, value))
+        return tuple(path for name, value in self._learnable() for path in _paths(name, value))
 
     def with_params(self, vector: Array) -> Self:
         """The same kind of kernel with these hyperparameters."""
@@ -103,15 +121,16 @@ class Kernel(Value, ABC):
                 "pass one number per name, as in `params`"
             )
         changes, end = {}, 0
-        for name, value in self._free():
+        for name, value in self._learnable():
             start, end = end, end + _count(value)
-            changes[name] = _constrained(name, value, vector[start:end])
+            part = vector[start:end]
+            changes[name] = value.with_params(part) if isinstance(value, Kernel) else constrained(name, value, part)
         return replace(self, **changes)  # type: ignore[type-var]
 
     @cached_property
     def _count(self) -> int:
         """How many hyperparameters there are."""
-        return sum(_count(value) for _, value in self._free())
+        return sum(_count(value) for _, value in self._learnable())
 
     def factor(self, blocks: Sequence[Sequence[int]]) -> Factors | None:
         """One kernel per block of columns whose product is this kernel, or None if it is no such product.
@@ -129,9 +148,7 @@ class Kernel(Value, ABC):
         return OnColumns(self, columns)
 
     def __add__(self, other: Kernel) -> Sum:
-        if not isinstance(other, Kernel):
-            return NotImplemented
-        return Sum(self, other)
+        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Product | Scaled:
         return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
@@ -139,15 +156,35 @@ class Kernel(Value, ABC):
     def __rmul__(self, variance: float) -> Scaled:
         return Scaled(self, variance)
 
-    def _free(self) -> Iterator[tuple[str, Any]]:
+    def _learnable(self) -> Iterator[tuple[str, Any]]:
         """The fields that are, or contain, hyperparameters."""
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if field.name in _PREFIX or isinstance(value, Kernel):
-                yield field.name, value
+        known: Any = getattr(self, "__dataclass_fields__", None)
+        if known is None:
+            raise TypeError(f"expected {type(self).__name__} as a dataclass: write @dataclass(frozen=True) above it")
+        for name in known:
+            value = getattr(self, name, None)
+            if name in LEARNED or name in self.hyperparameters or isinstance(value, Kernel):
+                yield name, value
 
-    def _zeros(self, X: Array, wrt: Wrt) -> Array:
-        return np.zeros(X.shape if wrt == "inputs" else self._count)
+    def _as_matern(self) -> tuple[float, float | Sequence[float]] | None:
+        """ν and the lengthscale of a Matérn kernel, ν = ∞ for a squared exponential one; None for all others."""
+        return None
+
+    # Defaults for a kernel that only has `values`. The kernels of this package have better ones.
+
+    def _diag(self, X: Array) -> Array:
+        parts = (X[start : start + _DIAGONAL] for start in range(0, len(X), _DIAGONAL))
+        return np.concatenate([np.zeros(0), *(np.diagonal(_raw(self, part, part)) for part in parts)])
+
+    def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
+        values = self.diag(X) if Z is None else self(X, Z)
+        return values, lambda weights, wrt: _pulled(self, X, Z, weights, wrt)
+
+    def _factor(self, blocks: Blocks) -> Factors | None:
+        """Over a single block, the kernel itself; it is no product over several."""
+        if sum(map(bool, blocks)) != 1:
+            return None
+        return [_at(self, tuple(b.index(c) for c in range(len(b))), len(b)) if b else None for b in blocks]
 
 
 @final
@@ -158,16 +195,18 @@ class Scaled(Kernel):
     kernel: Kernel
     variance: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", strictly_positive("variance", self.variance))
-
-    def _values(self, X: Array, Z: Array | None) -> Array:
-        values = self.kernel._values(X, Z)
+    def values(self, X: Array, Z: Array) -> Array:
+        values = self.kernel(X, Z)
         values *= self.variance
         return values
 
-    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
-        values, inner = self.kernel._vjp(X, Z)
+    def _diag(self, X: Array) -> Array:
+        values = self.kernel.diag(X)
+        values *= self.variance
+        return values
+
+    def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
+        values, inner = self.kernel._with_pullback(X, Z)
 
         def pull(weights: Array, wrt: Wrt) -> Array:
             slopes = inner(weights, wrt)
@@ -191,13 +230,18 @@ class Sum(Kernel):
     left: Kernel
     right: Kernel
 
-    def _values(self, X: Array, Z: Array | None) -> Array:
-        values = self.left._values(X, Z)
-        values += self.right._values(X, Z)
+    def values(self, X: Array, Z: Array) -> Array:
+        values = self.left(X, Z)
+        values += self.right(X, Z)
         return values
 
-    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
-        (f, by_left), (g, by_right) = self.left._vjp(X, Z), self.right._vjp(X, Z)
+    def _diag(self, X: Array) -> Array:
+        values = self.left.diag(X)
+        values += self.right.diag(X)
+        return values
+
+    def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
+        (f, by_left), (g, by_right) = self.left._with_pullback(X, Z), self.right._with_pullback(X, Z)
         f += g
         return f, lambda weights, wrt: _join(wrt, by_left(weights, wrt), by_right(weights, wrt))
 
@@ -216,13 +260,18 @@ class Product(Kernel):
     left: Kernel
     right: Kernel
 
-    def _values(self, X: Array, Z: Array | None) -> Array:
-        values = self.left._values(X, Z)
-        values *= self.right._values(X, Z)
+    def values(self, X: Array, Z: Array) -> Array:
+        values = self.left(X, Z)
+        values *= self.right(X, Z)
         return values
 
-    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
-        (f, by_left), (g, by_right) = self.left._vjp(X, Z), self.right._vjp(X, Z)
+    def _diag(self, X: Array) -> Array:
+        values = self.left.diag(X)
+        values *= self.right.diag(X)
+        return values
+
+    def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
+        (f, by_left), (g, by_right) = self.left._with_pullback(X, Z), self.right._with_pullback(X, Z)
         return f * g, lambda weights, wrt: _join(wrt, by_left(weights * g, wrt), by_right(weights * f, wrt))
 
     def _factor(self, blocks: Blocks) -> Factors | None:
@@ -248,11 +297,14 @@ class OnColumns(Kernel):
             raise ValueError(f"expected at least one column, distinct and counted from 0, got {self.columns}")
         object.__setattr__(self, "columns", columns)
 
-    def _values(self, X: Array, Z: Array | None) -> Array:
-        return self.kernel._values(self._select(X), None if Z is None else self._select(Z))
+    def values(self, X: Array, Z: Array) -> Array:
+        return self.kernel(self._select(X), self._select(Z))
 
-    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
-        values, inner = self.kernel._vjp(self._select(X), None if Z is None else self._select(Z))
+    def _diag(self, X: Array) -> Array:
+        return self.kernel.diag(self._select(X))
+
+    def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
+        values, inner = self.kernel._with_pullback(self._select(X), None if Z is None else self._select(Z))
 
         def pull(weights: Array, wrt: Wrt) -> Array:
             if wrt == "params":
@@ -265,14 +317,14 @@ class OnColumns(Kernel):
 
     def _select(self, X: Array) -> Array:
         self._check_range(X.shape[1])
-        first, last = self.columns[0], self.columns[-1]
-        consecutive = self.columns == tuple(range(first, last + 1))  # then a view, and no copy of 10^6 points
-        return X[:, first : last + 1] if consecutive else X[:, self.columns]
+        first, end = self.columns[0], self.columns[-1] + 1
+        consecutive = self.columns == tuple(range(first, end))  # then a view, and no copy of 10^6 points
+        return X[:, first:end] if consecutive else X[:, self.columns]
 
     def _check_range(self, p: int) -> None:
-        if max(self.columns) >= p:
+        if (largest := max(self.columns)) >= p:
             raise ValueError(
-                f"expected at least {max(self.columns) + 1} columns for a kernel on columns {self.columns}, "
+                f"expected at least {largest + 1} columns for a kernel on columns {self.columns}, "
                 f"got {p} columns: choose columns below {p}, counted from 0"
             )
 
@@ -290,23 +342,46 @@ def _at(kernel: Kernel, columns: tuple[int, ...], p: int) -> Kernel:
     return kernel if columns == tuple(range(p)) else OnColumns(kernel, columns)
 
 
-def in_one_block(kernel: Kernel, blocks: Blocks) -> Factors | None:
-    """The factors of a kernel of all columns that is no product over them."""
-    if sum(map(bool, blocks)) != 1:
-        return None
-    return [_at(kernel, tuple(b.index(c) for c in range(len(b))), len(b)) if b else None for b in blocks]
-
-
 def _join(wrt: Wrt, left: Array, right: Array) -> Array:
     return left + right if wrt == "inputs" else np.append(left, right)
+
+
+def _pulled(kernel: Kernel, X: Array, Z: Array | None, weights: Array, wrt: Wrt) -> Array:
+    """The pullback of a kernel of one's own: from its `gradient` if there is one, else by differences."""
+    count = X.shape[1] if wrt == "inputs" else kernel._count
+    given = None if Z is None else kernel.gradient(X, Z, wrt)
+    if given is not None:
+        exact = finite(_name(kernel, "gradient"), given, (*weights.shape, count))
+        return np.asarray(np.einsum("ab,abj->aj" if wrt == "inputs" else "ab,abj->j", weights, exact))
+    kept = 1 if wrt == "inputs" else 0  # axes of W over which there is no sum
+    sums = [(weights * slope).sum(axis=(0, 1)[kept : weights.ndim]) for slope in slopes(kernel, X, Z, wrt)]
+    return np.stack(sums, axis=-1) if sums else np.zeros((*weights.shape[:kept], count))
+
+
+def slopes(kernel: Kernel, X: Array, Z: Array | None, wrt: Wrt) -> Iterator[Array]:
+    """For each column or hyperparameter the derivative of k(X, Z), by central differences."""
+    if wrt == "inputs":
+        return by_columns(lambda P: _raw(kernel, P, Z), X, X if Z is None else np.vstack([X, Z]))
+    return by_entries(lambda params: _raw(kernel.with_params(params), X, Z), kernel.params)
+
+
+def _raw(kernel: Kernel, X: Array, Z: Array | None) -> Array:
+    """Values or diagonal, perhaps not finite."""
+    if Z is None:
+        return kernel._diag(X)
+    return shaped(_name(kernel, "values"), kernel.values(X, Z), (len(X), len(Z)))
+
+
+def _name(kernel: Kernel, method: str) -> str:
+    return f"{type(kernel).__name__}.{method}"
 
 
 def _paths(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, Kernel):
         return tuple(f"{name}.{path}" for path in value.param_names)
     if isinstance(value, Sequence):
-        return tuple(f"{_PREFIX[name]}{name}[{j}]" for j in range(len(value)))
-    return (_PREFIX[name] + name,)
+        return tuple(f"{prefix(name)}{name}[{j}]" for j in range(len(value)))
+    return (prefix(name) + name,)
 
 
 def _count(value: Any) -> int:
@@ -315,31 +390,9 @@ def _count(value: Any) -> int:
     return len(value) if isinstance(value, Sequence) else 1
 
 
-def _unconstrained(name: str, value: Any) -> Array:
-    if isinstance(value, Kernel):
-        return value.params
-    logs = np.asarray(np.log(np.atleast_1d(value)), dtype=float)
-    return logs if _PREFIX[name] == "log_" else logs - np.log1p(-np.atleast_1d(value))
-
-
-def _constrained(name: str, value: Any, vector: Array) -> Any:
-    if isinstance(value, Kernel):
-        return value.with_params(vector)
-    with np.errstate(over="ignore"):  # the constructors refuse infinite values
-        numbers = np.exp(vector if _PREFIX[name] == "log_" else -np.logaddexp(0.0, -vector)).tolist()
-    return numbers if isinstance(value, Sequence) else numbers[0]
-
-
-def _check(X: Array, Z: Array, weights: Array | None = None, shape: tuple[int, ...] = ()) -> None:
+def _check(X: Array, Z: Array) -> None:
     if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1]:
         raise ValueError(
             f"expected points as arrays (n, p) and (m, p), got shapes {X.shape} and {Z.shape}: "
             "one point is an array with one row"
         )
-    if weights is not None and weights.shape != shape:
-        raise ValueError(f"expected weights of shape {shape}, one per entry of the kernel, got shape {weights.shape}")
-
-
-def strictly_positive(name: str, value: float) -> float:
-    """A field that is a positive finite number, or an error that names it."""
-    return positive(value, f"a positive finite {name}", "pass a number above 0")

@@ -1,6 +1,6 @@
-"""Factorisations of the observations of a tracked posterior: what makes an update on n candidates cost O(t·n).
+"""Factorisations of the covariance of observations. Those of a tracked posterior update n candidates in O(t·n).
 
-Notation (see also gp.py)
+Notation (see `gp`)
     L   Cholesky factor of the observations, K + diag(σ_i²) = L Lᵀ (t, t)
     V   L⁻¹ [k_t(z_1) … k_t(z_n)], one row per observation, one column per candidate (t, n)
     v   the row that a new observation adds to V
@@ -15,19 +15,33 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.linalg import blas
+from numpy.typing import ArrayLike
+from scipy.linalg import blas, lapack
 
 from stableopt.base.arrays import Array
-from stableopt.model.algebra import Kernel
+from stableopt.model.noise import check_noise, noise_variance
 
-# With less noise than this fraction of the prior's standard deviation, the product form would lose too many digits.
+# Noise as a fraction of the prior's standard deviation. With less, the product form would lose too many digits.
 PRODUCT_NOISE = 1e-4
 # Numbers in a block of a triangular solve with many right-hand sides, so that it stays in the cache.
 _CHUNK = 1 << 17
 
 
+class Covariance(Protocol):
+    """What a factorisation needs of a kernel."""
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        """The (n, m) matrix of k(x_a, z_b), as a new array."""
+
+    def diag(self, X: Array) -> Array:
+        """The (n,) values k(x_a, x_a)."""
+
+    def factor(self, blocks: Sequence[Sequence[int]]) -> Sequence[Covariance | None] | None:
+        """One kernel per block of columns whose product is this kernel, or None if it is no such product."""
+
+
 class Factor(Protocol):
-    """What a tracked posterior needs from the factorisation of its observations."""
+    """The factorisation of the observations of a tracked posterior."""
 
     def row(self, index: int) -> Array:
         """L⁻¹ k_t(x) for the candidate x: the next row of L, but for its diagonal (t,)."""
@@ -96,12 +110,12 @@ class Rows:
 class RowFactor:
     """Any kernel: V is stored, and a new row reads it once."""
 
-    kernel: Kernel
+    kernel: Covariance
     points: Array
     rows: Rows
 
     @classmethod
-    def of(cls, kernel: Kernel, points: Array) -> RowFactor:
+    def of(cls, kernel: Covariance, points: Array) -> RowFactor:
         """The empty factor."""
         return cls(kernel, points, Rows(len(points), _height(len(points))))
 
@@ -139,7 +153,7 @@ class ProductFactor:
     prior variance the stored rows are used instead.
     """
 
-    kernels: tuple[Kernel | None, ...]
+    kernels: tuple[Covariance | None, ...]
     blocks: tuple[Array, ...]
     split: int
     left: Rows
@@ -147,7 +161,7 @@ class ProductFactor:
     L: Array
 
     @classmethod
-    def of(cls, kernel: Kernel, blocks: Sequence[Array]) -> ProductFactor | None:
+    def of(cls, kernel: Covariance, blocks: Sequence[Array]) -> ProductFactor | None:
         """The empty factor, or None where the kernel is no product or there is one block."""
         starts = np.cumsum([0, *(block.shape[1] for block in blocks)])
         kernels = kernel.factor([range(a, b) for a, b in itertools.pairwise(starts)])
@@ -197,7 +211,7 @@ class ProductFactor:
         return left, right
 
 
-def _combined(parts: Sequence[tuple[Kernel | None, Array, Any]], t: int) -> Array:
+def _combined(parts: Sequence[tuple[Covariance | None, Array, Any]], t: int) -> Array:
     """Products of the kernels' values, one row per observation, one column per combination of rows of the blocks."""
     values = np.ones((t, 1))
     for kernel, block, i in parts:
@@ -217,6 +231,23 @@ def _product(left: Rows, right: Rows, weights: Array) -> Array:
     for product in products:
         total += product
     return total.ravel()
+
+
+def factorised(kernel: Covariance, sigma: float, X: Array, noise: ArrayLike | None) -> tuple[Array, Array]:
+    """L of observations at the rows of X, and the variances of their noise."""
+    if noise is not None:
+        check_noise(noise, len(X))
+    prior = kernel.diag(X)
+    for floor in (0.0, 1e-11, 1e-10, 1e-9, 1e-8):  # thousands of equal points may need more than NOISE_FLOOR²
+        K, variance = kernel(X, X), np.maximum(noise_variance(sigma, prior, noise), floor * prior)
+        K.flat[:: len(X) + 1] += variance
+        L, failed = lapack.dpotrf(K.T, lower=1, clean=1, overwrite_a=1)  # K.T: in LAPACK's order, no copy
+        if not failed:
+            return L, variance
+    raise np.linalg.LinAlgError(
+        f"expected a positive semi-definite kernel, got a matrix of {len(X)} points that is not, from {kernel}: "
+        "check_kernel(kernel, X) tests a kernel of your own"
+    )
 
 
 def _height(n: int) -> int:

@@ -1,7 +1,7 @@
 """A GP with better hyperparameters: the most likely ones given data and priors, or samples of their posterior.
 
-Everything in a GP is learned (each hyperparameter of its kernel, its noise, a constant mean) but for what is fixed by
-name, and all that is learned is bounded: likelihood alone ran to a signal variance of 7e10 on the paper's polynomial.
+Everything in a GP is learned (each hyperparameter of its kernel, its noise, a constant mean), unless it is fixed by
+name. All of it is bounded: likelihood alone ran to a signal variance of 7e10 on the paper's polynomial.
 
 Notation
     X, y             observed points (t, p) and their values (t,)
@@ -13,10 +13,10 @@ Notation
     s                root mean square of y - m, the unit of the outputs; that of the prior where they do not vary
 
 For given K the likelihood is a parabola in m, so its best m within bounds is a weighted average, clipped. The search
-therefore never sees m: no start, step or unit can be wrong for it, and by the envelope theorem the gradient by the
-other coordinates is the partial one. Samples treat m as one more coordinate.
+therefore never sees m: no start, step or unit can be wrong for it. By the envelope theorem, the gradient by the other
+coordinates is the partial one. Samples treat m as one more coordinate.
 
-Bounds, priors and what is fixed go by the names of `param_names(gp)`, or by less specific keys: see `_hyperparameters`.
+The keys of bounds, priors and ``fixed`` are the names of `param_names(gp)`, or less specific: see `hyperparameters`.
 """
 
 from __future__ import annotations
@@ -32,54 +32,47 @@ from scipy.linalg import lapack
 
 from stableopt.base.arrays import Array
 from stableopt.base.checks import numbers, vector, whole
-from stableopt.model.algebra import Kernel, Pull
-from stableopt.model.gp import GP, NOISE_FLOOR, LinearMean
+from stableopt.model.differences import NotFiniteError
+from stableopt.model.gp import GP, LinearMean
 from stableopt.model.hyperparameters import (
     check_names,
     interval,
     kind,
     lookup,
+    natural_names,
     output_unit,
-    param_names,
     search_range,
     units,
 )
-from stableopt.model.priors import Gamma, LogNormal, LogUniform, Prior, default_priors
-
-__all__ = [
-    "Fit",
-    "Gamma",
-    "LogNormal",
-    "LogUniform",
-    "Prior",
-    "default_priors",
-    "fit",
-    "log_likelihood",
-    "param_names",
-    "sample",
-]
+from stableopt.model.noise import NOISE_FLOOR
+from stableopt.model.priors import Prior
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What a search for hyperparameters found."""
+    """The result of a search for hyperparameters."""
 
     gp: GP
     log_likelihood: float
     """Log marginal likelihood of the data; -inf if no K could be factorised, and then ``gp`` is as it was."""
     objective: float
-    """What was maximised: the log likelihood plus the log densities of the priors."""
+    """The largest value found of the log likelihood plus the log densities of the priors."""
     evaluations: int
     """How often the likelihood was computed, over all starts."""
     converged: bool
-    """Whether the best search ended since nothing improved any more, and not at its limit of iterations."""
+    """Whether the best search ended because nothing improved any more, and not at its limit of iterations."""
+
+
+def param_names(gp: GP) -> tuple[str, ...]:
+    """The names of all hyperparameters, in the order of the gradient of `log_likelihood`."""
+    return (*natural_names(gp.kernel), "noise", "mean")
 
 
 def log_likelihood(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> tuple[float, Array]:
     """Log marginal likelihood of the data, and its gradient by the kernel's params, log noise and a constant mean.
 
-    ``noise`` has one standard deviation per observation, instead of the GP's (which NaN stands for). Where K cannot be
-    factorised in floating point, the value is -inf and the gradient 0.
+    ``noise``: one standard deviation per observation instead of the GP's; NaN is the GP's. Where K cannot be factorised
+    in floating point, the value is -inf and the gradient 0.
     """
     return _evidence(gp, *_data(gp, X, y, noise))[:2]
 
@@ -99,10 +92,10 @@ def fit(
 ) -> Fit:
     """The GP whose hyperparameters make the data most likely, times the priors where there are any.
 
-    The searches start at the values of ``gp`` (so pass the last fit; ``starts=1`` is a quick refit), at the modes of
-    the priors or what the spread of the data suggests, and at random around those.
-    ``noise`` has a known standard deviation per observation; where it is NaN, the observation has that of the GP, which
-    is learned from such observations, and else stays as it is. ``iterations`` bounds the steps of each search.
+    The first search starts at the values of ``gp``: pass the last fit, and ``starts=1`` is a quick refit. The second
+    one starts at the modes of the priors, or where the spread of the data suggests; the others at random around it.
+    ``noise``: a known standard deviation per observation. Where it is NaN, the observation has the noise of the GP,
+    which is learned from such observations only. ``iterations``: the largest number of steps of each search.
     Without priors, a handful of observations drives hyperparameters to their bounds: see `default_priors`.
     """
     whole(starts, 1, "starts as a whole number of at least 1")
@@ -110,7 +103,7 @@ def fit(
     target = _target(gp, _data(gp, X, y, noise), priors or {}, fixed, bounds or {})
     best, *others = tries = [_climb(target, u, iterations) for u in target.starts(starts, np.random.default_rng(seed))]
     for found in others:
-        if found.objective > best.objective + 1e-6:  # what was known stays, where all are equal
+        if found.objective > best.objective + 1e-6:  # the known values stay where all are equally good
             best = found
     return replace(best, evaluations=sum(found.evaluations for found in tries))
 
@@ -152,7 +145,7 @@ def _evidence(
 ) -> tuple[float, Array, float]:
     """Log likelihood, its gradient by u if wanted, and m: the best one between two bounds, or else that of the GP."""
     t, m = len(y), min(max(float(y.mean()), mean[0]), mean[1]) if mean else 0.0
-    shared = np.ones(t, dtype=bool) if noise is None else np.isnan(noise)  # what has the noise of the GP
+    shared = np.ones(t, dtype=bool) if noise is None else np.isnan(noise)  # observations with the noise of the GP
     prior = gp.kernel.diag(X)
     variance = gp.noise_variance(prior, noise)
     K, pull = gp.kernel.with_pullback(X, X) if slopes else (gp.kernel(X, X), None)
@@ -169,27 +162,23 @@ def _evidence(
         return -math.inf, np.zeros(len(gp.kernel.params) + 2), m
     if pull is None:
         return value, np.empty(0), m
-    floored = variance == NOISE_FLOOR**2 * prior
-    learned = np.where(shared & ~floored, gp.noise**2, 0.0)
-    return value, _slopes(gp.kernel, pull, X, L, alpha, learned, floored), m
-
-
-def _slopes(
-    kernel: Kernel, pull: Pull, X: Array, L: Array, alpha: Array, learned: Array, floored: NDArray[np.bool_]
-) -> Array:
-    """The gradient of the log likelihood by u, with the noise a fraction of the prior variance where it is floored.
-
-    ``learned`` has the variance of the noise where it is that of the GP and not floored, and else 0.
-    """
-    t = len(X)
-    inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)  # fills one triangle; the other is 0
-    W = -inverse.T  # K is symmetric: twice ½K⁻¹ in one triangle stands for both
-    W.flat[:: t + 1] *= 0.5
-    W += np.multiply.outer(0.5 * alpha, alpha)
+    W = _weights(L, alpha)
     by_kernel, by_noise = pull(W, "params"), W.diagonal()
+    floored = variance == NOISE_FLOOR**2 * prior  # there the noise is a fraction of the prior variance
     if floored.any():
-        by_kernel = by_kernel + kernel.diag_pullback_params(X, np.where(floored, NOISE_FLOOR**2 * by_noise, 0.0))
-    return np.array([*by_kernel, 2 * learned @ by_noise, alpha.sum()])
+        pull_prior = gp.kernel.with_pullback(X)[1]
+        by_kernel = by_kernel + pull_prior(np.where(floored, NOISE_FLOOR**2 * by_noise, 0.0), "params")
+    learned = np.where(shared & ~floored, gp.noise**2, 0.0)
+    return value, np.array([*by_kernel, 2 * learned @ by_noise, alpha.sum()]), m
+
+
+def _weights(L: Array, alpha: Array) -> Array:
+    """W, but with what belongs to both triangles of ½K⁻¹ in one of them: all that W meets is symmetric."""
+    inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)  # fills one triangle; the other is 0
+    W = -inverse.T
+    W.flat[:: len(W) + 1] *= 0.5
+    W += np.multiply.outer(0.5 * alpha, alpha)
+    return np.asarray(W)
 
 
 @dataclass(frozen=True)
@@ -207,7 +196,7 @@ class _Target:
 
     @property
     def first(self) -> Array:
-        """u of the GP itself, what is free moved into the bounds."""
+        """u of the GP itself; free coordinates are moved into their bounds."""
         mean = 0.0 if isinstance(self.gp.mean, LinearMean) else self.gp.mean
         return self._within(np.array([*self.gp.kernel.params, math.log(self.gp.noise), mean]))
 
@@ -230,10 +219,13 @@ class _Target:
     def __call__(self, u: Array, slopes: bool = True) -> tuple[float, Array, float, float]:
         """Log posterior density but for a constant, its gradient if wanted, the log likelihood alone, and the mean.
 
-        The search, which wants slopes, gets them at the best mean where it is free, and not at that of u.
+        With slopes, as the search wants them, a free mean is the best one, and not that of u.
         """
         mean = (float(self.lower[-1]), float(self.upper[-1])) if slopes and self.free[-1] else None
-        likelihood, gradient, m = _evidence(self.gp_at(u), *self.data, mean, slopes)
+        try:
+            likelihood, gradient, m = _evidence(self.gp_at(u), *self.data, mean, slopes)
+        except NotFiniteError:  # values of a kernel of one's own, far from where it was meant to be
+            likelihood, gradient, m = -math.inf, np.zeros(len(u)), float(u[-1])
         density = likelihood
         for i in np.flatnonzero(self.free).tolist():
             if prior := self.priors[i]:
@@ -313,7 +305,7 @@ def _target(
     fixed: Iterable[str],
     bounds: Mapping[str, tuple[float, float]],
 ) -> _Target:
-    """The posterior density with the user's choices, where there are any, and the default ones elsewhere."""
+    """The posterior density, with the user's choices and defaults for the rest."""
     X, y, noise = data
     names, held = param_names(gp), {fixed: True} if isinstance(fixed, str) else dict.fromkeys(fixed, True)
     check_names(names, fixed=held, bounds=bounds, priors=priors)
@@ -325,7 +317,8 @@ def _target(
     held |= {"noise": True} if noise is not None and not np.isnan(noise).any() else {}
     held |= {"mean": True} if isinstance(gp.mean, LinearMean) else {}
     free, chosen = [not lookup(held, name) for name in names], [lookup(priors, name) for name in names]
-    s = output_unit(gp, X, y, free[-1])
+    residual = y - (y.mean() if free[-1] else gp.prior_mean(X))
+    s = output_unit(y, residual, math.sqrt(float(gp.kernel.diag(X).mean())) or gp.noise)
     scales = [*units(gp.kernel, X, s**2), (s, s)]
     given = [interval(name, lookup(bounds, name)) for name in names]
     ranges = [search_range(*each) for each in zip(names[:-1], given[:-1], chosen[:-1], scales, strict=True)]
@@ -342,7 +335,7 @@ def _data(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None) -> tuple[
     if not np.all(np.isfinite(points)):
         raise ValueError("expected finite X, got NaN or infinity: leave failed evaluations out")
     values = vector(y, len(points), "y")
-    gp.kernel(points[:1], points[:1])  # refuses a wrong number of columns, as the mean does
+    gp.kernel(points[:1], points)  # refuses a wrong number of columns, as the mean does
     gp.prior_mean(points[:1])
     if noise is None:
         return points, values, None

@@ -1,8 +1,9 @@
-"""Hyperparameters by name: what the keys of a user mean, and the range in which each is searched.
+"""Hyperparameters by name: the meaning of a user's keys, and the range in which each one is searched.
 
 Names: `param_names(gp)` has the path of each hyperparameter, such as ``left.kernel.lengthscale[0]``. As a key, a path
-without its index stands for all its indices, and a bare last word ("lengthscale", "variance", "correlation", "noise",
-"mean") for all of that kind; the most specific key wins. Bounds and priors are of v, in natural units.
+without its index stands for all its indices. A bare last word ("lengthscale", "variance", "correlation", "noise",
+"mean", or a field that a kernel declares) stands for all of that kind. The most specific key wins. Bounds and priors
+are of v, in natural units.
 
 Notation (see `fit`)
     X, y   observed points (t, p) and their values (t,)
@@ -21,10 +22,9 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled
-from stableopt.model.gp import GP
 from stableopt.model.priors import Prior
 
-# What v can be, and its default (lower, start, upper) in units of: a column's span; s²; nothing, as odds; s.
+# The range of v, and its default (lower, start, upper) in units of: a column's span; s²; nothing, as odds; s.
 _KINDS = {
     "lengthscale": ((0.0, math.inf), (1e-3, 0.5, 1e3)),
     "variance": ((0.0, math.inf), (1e-4, 1.0, 1e4)),
@@ -32,17 +32,20 @@ _KINDS = {
     "noise": ((0.0, math.inf), (1e-5, 0.1, 1e1)),
     "mean": ((-math.inf, math.inf), ()),
 }
+# The same of a field that a kernel of one's own declares, in units of its value in the kernel that is passed.
+_DECLARED = ((0.0, math.inf), (1e-3, 1.0, 1e3))
 _AROUND = math.log(1e3)  # how far the bounds extend to both sides of a prior's mode, at least
 
 
-def param_names(gp: GP) -> tuple[str, ...]:
-    """The names of all hyperparameters, in the order of the gradient of `log_likelihood`."""
-    kernel = (name.replace("logit_", "").replace("log_", "") for name in gp.kernel.param_names)
-    return (*kernel, "noise", "mean")
+def natural_names(kernel: Kernel) -> Iterator[str]:
+    """The path of each hyperparameter of a kernel, without the "log" or "logit" of its coordinate."""
+    for path in kernel.param_names:
+        parent, dot, last = path.rpartition(".")
+        yield parent + dot + last.removeprefix("log_" if last.startswith("log_") else "logit_")
 
 
 def kind(name: str) -> str:
-    """The last word of a name, without its index: what sort of hyperparameter it is."""
+    """The last word of a name, without its index: the sort of hyperparameter."""
     return name.split("[")[0].rsplit(".", 1)[-1]
 
 
@@ -51,7 +54,7 @@ def _keys(name: str) -> tuple[str, str, str]:
 
 
 def lookup(given: Mapping[str, Any], name: str) -> Any:
-    """What was given for a hyperparameter under the most specific of its keys, or None."""
+    """The item of the most specific key of a hyperparameter, or None."""
     return next((given[key] for key in _keys(name) if key in given), None)
 
 
@@ -62,17 +65,17 @@ def is_named(name: str, keys: Iterable[str]) -> bool:
 
 def check_names(names: Sequence[str], **given: Iterable[str]) -> None:
     """Refuse keys that mean none of the hyperparameters, and say where they were given."""
-    known = {key for name in names for key in _keys(name)} | set(_KINDS)
+    known = {key for name in names for key in _keys(name)} | set(_KINDS)  # defaults may name what a kernel lacks
     for what, keys in given.items():
         if unknown := [key for key in keys if key not in known]:
             raise ValueError(f"expected names among {sorted(known)} in {what}, got {unknown}: see param_names(gp)")
 
 
 def interval(name: str, given: Any) -> tuple[float, float] | None:
-    """Bounds of v that a user gave, checked against what v can be; None if there are none."""
+    """Bounds of v as a user gave them, checked against the range of v; None if there are none."""
     if given is None:
         return None
-    least, most = _KINDS[kind(name)][0]
+    least, most = _KINDS.get(kind(name), _DECLARED)[0]
     try:
         low, high = (float(end) for end in given)
     except (TypeError, ValueError):
@@ -85,26 +88,24 @@ def interval(name: str, given: Any) -> tuple[float, float] | None:
     return low, high
 
 
-def output_unit(gp: GP, X: Array, y: Array, free_mean: bool) -> float:
-    """The unit s of the outputs."""
-    residual = y - (y.mean() if free_mean else gp.prior_mean(X))
+def output_unit(y: Array, residual: Array, prior_std: float) -> float:
+    """The unit s of the outputs y, from their residuals y - m; that of the prior where they do not vary."""
     size = float(np.abs(residual).max())
-    if size <= 1e-14 * np.abs(y).max():  # they do not vary
-        s = math.sqrt(float(gp.kernel.diag(X).mean())) or gp.noise
-    else:
+    s = prior_std
+    if size > 1e-14 * np.abs(y).max():
         s = size * math.sqrt(float(np.mean((residual / size) ** 2)))
     return min(max(s, 1e-100), 1e100)
 
 
 def units(kernel: Kernel, X: Array, variance: float) -> Iterator[tuple[float, float]]:
-    """For each hyperparameter the smallest and the largest unit that the data suggest, where k(x, x) has a goal."""
+    """The smallest and the largest unit of each hyperparameter, if k(x, x) is to have this variance on average."""
 
     def size(part: Kernel) -> float:
         return float(part.diag(X).mean()) or 1.0
 
     if isinstance(kernel, OnColumns):
         X = X[:, kernel.columns]
-    for name, value in kernel._free():
+    for name, value in kernel._learnable():
         if isinstance(value, Kernel):
             goal = variance
             if isinstance(kernel, Scaled):
@@ -114,21 +115,39 @@ def units(kernel: Kernel, X: Array, variance: float) -> Iterator[tuple[float, fl
                 goal = variance * size(value) / size(kernel) if name == scaled else size(value)
             yield from units(value, X, goal)
         elif name == "lengthscale":
-            spans = np.ptp(X, axis=0)
-            constant = spans <= 1e-12 * np.abs(X).max(axis=0)  # says nothing, so the lengthscale stays about as it is
-            spans = np.where(constant, 2 * np.asarray(value), spans).tolist()
-            yield from ((span, span) for span in spans) if isinstance(value, Sequence) else [(min(spans), max(spans))]
+            yield from _length_units(value, X)
         elif isinstance(kernel, Scaled):
             yield variance / size(kernel.kernel), variance / size(kernel.kernel)
-        else:
+        elif name == "variance":  # of a kernel of one's own, to which k(x, x) is proportional
+            yield value * variance / size(kernel), value * variance / size(kernel)
+        elif name == "correlation":
             yield 1.0, 1.0
+        else:
+            yield from ((number, number) for number in (value if isinstance(value, Sequence) else [value]))
+
+
+def _length_units(value: float | Sequence[float], X: Array) -> list[tuple[float, float]]:
+    """The spans of the columns: of its own for one lengthscale per column, else the smallest and the largest one."""
+    several = list(value) if isinstance(value, Sequence) else [value]
+    each = isinstance(value, Sequence) and len(value) == X.shape[1]
+    spans = np.ptp(X, axis=0)
+    constant = spans <= 1e-12 * np.abs(X).max(axis=0)  # says nothing, so the lengthscale stays about as it is
+    spans = np.where(constant, 2 * np.asarray(several if each else max(several)), spans).tolist()
+    return [(span, span) for span in spans] if each else [(min(spans), max(spans))] * len(several)
+
+
+def declared_bounds(kernel: Kernel) -> dict[str, tuple[float, float]]:
+    """Bounds of the fields that kernels of one's own declare, around their values in this kernel."""
+    low, _, high = _DECLARED[1]
+    named = zip(natural_names(kernel), np.exp(kernel.params).tolist(), strict=True)
+    return {name: (low * value, high * value) for name, value in named if kind(name) not in _KINDS}
 
 
 def search_range(
     name: str, given: tuple[float, float] | None, prior: Prior | None, scale: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """(lower, start, upper) of a coordinate: by default wide around both what the data suggest and the prior."""
-    lowest, typical, highest = np.log(_KINDS[kind(name)][1])
+    """(lower, start, upper) of a coordinate: by default wide around the unit of the data and around the prior."""
+    lowest, typical, highest = np.log(_KINDS.get(kind(name), _DECLARED)[1])
     low, high = np.log(scale)
     mode = prior.mode if prior else None
     start = 0.5 * (low + high) + typical if mode is None else math.log(mode)

@@ -1,9 +1,8 @@
-"""Covariance functions as an algebra of small frozen values: add them, multiply them, scale them, put them on columns.
+"""The kernels of this package, as small frozen values: squared exponential, Matérn, linear, categorical.
 
-A kernel gives matrices and vector-Jacobian products, all that a posterior, a fit or a search needs; it holds no data.
-Here are the kernels to begin with; what all of them share, and the operators, are in `_algebra`.
+`algebra` has what all kernels share, and the operators that add, multiply and scale them. A kernel holds no data.
 
-Notation (see `_algebra`; `_radial` for the functions of a distance)
+Notation (see `algebra`; `radial` for the functions of a distance)
     X, Z     (n, p), (m, p)  points, one a row; x_a and z_b are rows, x_j and z_j columns
     k(X, Z)  (n, m)          the matrix of k(x_a, z_b); Z = None stands for the diagonal, the (n,) values k(x_a, x_a)
     Δ_j, l_j                 x_j - z_j, and the lengthscale of column j
@@ -15,45 +14,21 @@ Notation (see `_algebra`; `_radial` for the functions of a distance)
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import numbers, share
-from stableopt.model.algebra import (
-    Blocks,
-    Factors,
-    Kernel,
-    OnColumns,
-    Product,
-    Pull,
-    Scaled,
-    Sum,
-    Wrt,
-    in_one_block,
-    strictly_positive,
-)
+from stableopt.base.checks import numbers
+from stableopt.model.algebra import Blocks, Factors, Kernel, Pullback, Wrt
+from stableopt.model.coordinates import strictly_positive
 from stableopt.model.radial import bessel, matern, matern_and_slope, squared_distances
-
-__all__ = [
-    "SE",
-    "Categorical",
-    "Kernel",
-    "Linear",
-    "Matern",
-    "OnColumns",
-    "Product",
-    "Pull",
-    "Scaled",
-    "Stationary",
-    "Sum",
-]
 
 _BLOCK = 1 << 16  # entries of a matrix computed together, so that temporaries stay in the cache
 
@@ -71,15 +46,16 @@ class Stationary(Kernel):
     def _gh(self, squared: Array) -> tuple[Array, Array]:
         """g(r) and h = g'(r) / r from r², which may be overwritten; h is 0 where it is infinite."""
 
-    def _values(self, X: Array, Z: Array | None) -> Array:
-        if Z is None:
-            return np.ones(len(X))
+    def values(self, X: Array, Z: Array) -> Array:
         return _of_distance(lambda squared: (self._g(squared),), X, Z, self._scale(X.shape[1]))[0]
 
-    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+    def _diag(self, X: Array) -> Array:
+        return np.ones(len(X))
+
+    def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
         scale = self._scale(X.shape[1])
         if Z is None:
-            return np.ones(len(X)), lambda weights, wrt: self._zeros(X, wrt)
+            return np.ones(len(X)), lambda weights, wrt: _zeros(self, X, wrt)
         g, h = _of_distance(self._gh, X, Z, scale)
         # Matrix products of differences lose digits far from the centre: all of them at 1e8 lengthscales.
         centre = Z.sum(axis=0) / max(1, len(Z))
@@ -111,9 +87,6 @@ class SE(Stationary):
 
     lengthscale: float | Sequence[float] = 1.0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
-
     def _g(self, squared: Array) -> Array:
         squared *= -0.5
         return np.exp(squared, out=squared)
@@ -128,18 +101,21 @@ class SE(Stationary):
             return [SE(scale[list(block)].tolist()) if block else None for block in blocks]
         return [self if block else None for block in blocks]
 
+    def _as_matern(self) -> tuple[float, float | Sequence[float]]:
+        return math.inf, self.lengthscale
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class Matern(Stationary):
-    """Matérn kernel of any smoothness ν, which is not a hyperparameter; 1/2, 3/2 and 5/2 are by far the fastest."""
+    """Matérn kernel of any smoothness ν, which is not learned; 1/2, 3/2 and 5/2 are by far the fastest."""
 
     nu: float
     lengthscale: float | Sequence[float] = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "nu", strictly_positive("nu", self.nu))
-        object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
+        super().__post_init__()
 
     def _g(self, squared: Array) -> Array:
         squared *= 2 * self.nu
@@ -159,7 +135,10 @@ class Matern(Stationary):
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         self._scale(sum(map(len, blocks)))
-        return in_one_block(self, blocks)
+        return super()._factor(blocks)
+
+    def _as_matern(self) -> tuple[float, float | Sequence[float]]:
+        return self.nu, self.lengthscale
 
 
 @final
@@ -185,21 +164,22 @@ class Linear(Kernel):
             )
         object.__setattr__(self, "covariance", tuple(map(tuple, matrix.tolist())))
 
-    def _values(self, X: Array, Z: Array | None) -> Array:
+    def values(self, X: Array, Z: Array) -> Array:
         matrix = self._matrix(X.shape[1])
-        if Z is None:
-            return np.asarray(((X @ matrix) * X).sum(axis=1))
         return np.asarray(X @ (matrix @ Z.T) if len(Z) < len(X) else (X @ matrix) @ Z.T)
 
-    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+    def _diag(self, X: Array) -> Array:
+        return np.asarray(((X @ self._matrix(X.shape[1])) * X).sum(axis=1))
+
+    def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
         matrix = self._matrix(X.shape[1])
 
         def pull(weights: Array, wrt: Wrt) -> Array:
             if wrt == "params":
-                return self._zeros(X, wrt)
+                return _zeros(self, X, wrt)
             return np.asarray(2 * weights[:, None] * (X @ matrix) if Z is None else weights @ (Z @ matrix))
 
-        return self._values(X, Z), pull
+        return self.diag(X) if Z is None else self(X, Z), pull
 
     def _matrix(self, p: int) -> Array:
         if len(self.covariance) != p:
@@ -215,7 +195,7 @@ class Linear(Kernel):
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         self._matrix(sum(map(len, blocks)))
-        return in_one_block(self, blocks)
+        return super()._factor(blocks)
 
 
 @final
@@ -225,21 +205,20 @@ class Categorical(Kernel):
 
     correlation: float = 0.5
 
-    def __post_init__(self) -> None:
-        correlation = share(self.correlation, "a correlation strictly between 0 and 1", "try 0.5")
-        object.__setattr__(self, "correlation", correlation)
+    def values(self, X: Array, Z: Array) -> Array:
+        return self._powers(X.shape[1])[_mismatches(X, Z)]
 
-    def _values(self, X: Array, Z: Array | None) -> Array:
-        return np.ones(len(X)) if Z is None else self._powers(X.shape[1])[_mismatches(X, Z)]
+    def _diag(self, X: Array) -> Array:
+        return np.ones(len(X))
 
-    def _vjp(self, X: Array, Z: Array | None) -> tuple[Array, Pull]:
+    def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
         if Z is None:
-            return np.ones(len(X)), lambda weights, wrt: self._zeros(X, wrt)
+            return np.ones(len(X)), lambda weights, wrt: _zeros(self, X, wrt)
         powers, count = self._powers(X.shape[1]), _mismatches(X, Z)
 
         def pull(weights: Array, wrt: Wrt) -> Array:
             slopes = np.arange(len(powers)) * powers * (1 - self.correlation)
-            return self._zeros(X, wrt) if wrt == "inputs" else np.array([np.vdot(weights, slopes[count])])
+            return _zeros(self, X, wrt) if wrt == "inputs" else np.array([np.vdot(weights, slopes[count])])
 
         return powers[count], pull
 
@@ -248,6 +227,10 @@ class Categorical(Kernel):
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         return [self if block else None for block in blocks]
+
+
+def _zeros(kernel: Kernel, X: Array, wrt: Wrt) -> Array:
+    return np.zeros(X.shape if wrt == "inputs" else len(kernel.params))
 
 
 def _of_distance(
@@ -274,11 +257,3 @@ def _mismatches(X: Array, Z: Array) -> NDArray[np.intp]:
     for x, z in zip(X.T, Z.T, strict=True):
         count += x[:, None] != z
     return count
-
-
-def _lengthscale(value: Any) -> float | tuple[float, ...]:
-    if np.ndim(value) == 0:
-        return strictly_positive("lengthscale", value)
-    if np.ndim(value) > 1 or len(value) == 0:
-        raise ValueError(f"expected lengthscale to be a number or a sequence with one per column, got {value}")
-    return tuple(strictly_positive("lengthscale", scale) for scale in value)

@@ -1,13 +1,13 @@
-"""How the model is learned from observations, and what was learned: plain GPs in the units of inputs and outputs.
+"""Learning a model from observations: `Learned` says how, and a `Belief` is the result.
 
-`Learned` says how: kernel, priors, what is fixed, how often. `Belief` is the result, a value that can be written to
-JSON, and gives posteriors. Outputs are standardised here and only here: a GP is learned for (y − centre)/unit and
-given back in the units of y, that is with variance × unit², noise × unit and mean × unit + centre. Inputs are expected
-scaled to about [0, 1] per column; columns of categories hold their codes.
+A belief is one or several plain GPs in the units of inputs and outputs. It can be written to JSON, and gives
+posteriors. Outputs are standardised here and only here: a GP is learned for (y − centre)/unit, and given back with
+variance × unit², noise × unit and mean × unit + centre. Inputs are expected scaled to about [0, 1] per column; columns
+of categories hold their codes.
 
-When to learn again: in every round while there are few observations, then whenever they have grown by a tenth. A refit
-at t observations costs O(t³), so all of them together cost about four times the last one: less than the suggestions
-of the same run, which cost O(t²) at least in each of the t rounds, while t is in the hundreds.
+A model is learned in every round while there are few observations, then whenever they have grown by a tenth. A refit
+at t observations costs O(t³), so all refits together cost about four times the last one. The suggestions of the same
+run cost O(t²) at least in each of t rounds, which is more while t is in the hundreds.
 """
 
 from __future__ import annotations
@@ -26,14 +26,13 @@ from stableopt.base.arrays import Array
 from stableopt.base.checks import number, positive, vector, whole
 from stableopt.base.values import Value
 from stableopt.model.algebra import Kernel, Scaled
-from stableopt.model.fit import fit, sample
-from stableopt.model.gp import GP, Posterior, TrackedPosterior
-from stableopt.model.hyperparameters import is_named, param_names
+from stableopt.model.fit import fit, param_names, sample
+from stableopt.model.gp import GP, Posterior
+from stableopt.model.hyperparameters import declared_bounds, is_named
 from stableopt.model.kernels import SE, Categorical, Matern
 from stableopt.model.mixtures import Mixture, TrackedMixture
 from stableopt.model.priors import Prior, default_priors
-
-__all__ = ["Belief", "Learned", "Mixture", "TrackedMixture"]
+from stableopt.model.tracked import TrackedPosterior
 
 KERNELS: dict[str, Callable[[Sequence[float]], Kernel]] = {
     "se": SE,
@@ -57,11 +56,11 @@ _SHORTEST = 0.01  # lengthscale, in units of an input's range
 
 @dataclass(frozen=True, eq=False)
 class Belief(Value):
-    """What is believed about f: one GP, or several that are equally likely, in the units of inputs and outputs."""
+    """A belief about f: one GP, or several equally likely ones, in the units of inputs and outputs."""
 
     gps: tuple[GP, ...]
     t: int = 0
-    """From how many observations it was learned; 0: from none."""
+    """Number of observations it was learned from."""
 
     def __post_init__(self) -> None:
         gps = (self.gps,) if isinstance(self.gps, GP) else tuple(self.gps)
@@ -86,24 +85,24 @@ class Belief(Value):
 class Learned(Value):
     """A model that is learned from the observations, instead of a GP that is known.
 
-    ``fixed``, ``bounds`` and ``priors`` go by the names of `fit.param_names`, and are of the standardised model: in
-    units of an input's range, and of the outputs' standard deviation. What they do not mention has sensible defaults.
+    ``fixed``, ``bounds`` and ``priors`` go by the names of `param_names`. They are of the standardised model: in units
+    of an input's range, and of the outputs' standard deviation. All others have sensible defaults.
     """
 
     kernel: Kernel | str | None = None
     """"matern52" (the default), "matern32", "se": one lengthscale per column, times a `Categorical` kernel for each
-    column of categories. Or a kernel of your own, whose values are where the search starts."""
+    column of categories. Or any kernel; the search starts at its hyperparameters."""
     noise: float | None = None
     """σ in units of y if it is known; None: it is learned."""
     mean: float | None = None
     """The prior mean in units of y if it is known; None: it is learned."""
     method: str = "map"
-    """"ml": what makes the data most likely; "map": times the priors; "bayes": samples given data and priors."""
+    """"ml": maximum likelihood; "map": likelihood times priors; "bayes": samples given data and priors."""
     signal: str = "unit"
-    """The variance of a kernel chosen by name: that of the outputs ("unit"), or "learned" as well. A kernel of your own
-    has a variance that is learned if it has the form ``1.0 * kernel``."""
+    """The variance of a kernel chosen by name: that of the outputs ("unit"), or "learned" as well. Of a kernel that you
+    pass, the variance is learned if it has the form ``1.0 * kernel``."""
     priors: Mapping[str, Prior] | Sequence[tuple[str, Prior]] = ()
-    """Instead of those of `fit.default_priors`; the method "ml" has no others than these."""
+    """Instead of those of `default_priors`. The method "ml" has only these."""
     fixed: Iterable[str] = ()
     bounds: Mapping[str, tuple[float, float]] | Sequence[tuple[str, tuple[float, float]]] = ()
     samples: int = 10
@@ -138,7 +137,7 @@ class Learned(Value):
         object.__setattr__(self, "bounds", bounds)
 
     def first(self, dim: int, categories: Sequence[int] = ()) -> Belief:
-        """What is believed before any data, about f of ``dim`` columns of which some hold categories."""
+        """The belief before any data, about f of ``dim`` columns, some of which hold categories."""
         return Belief((_in_units(self._model(dim, categories, 0.0, 1.0), 0.0, 1.0),))
 
     def due(self, t: int, last: int) -> bool:
@@ -158,10 +157,10 @@ class Learned(Value):
         categories: Sequence[int] = (),
         seed: int = 0,
     ) -> Belief:
-        """What is believed after the values y (t,) at the rows of X, starting from what was believed before.
+        """The belief after the values y (t,) at the rows of X; the search starts from the belief before.
 
-        ``noise`` has a standard deviation per observation, in units of y; NaN where it is the model's. Values that are
-        all equal say nothing about how f varies: what is believed then is what the first search would start from.
+        ``noise``: a standard deviation per observation, in units of y; NaN is the model's. Values that are all equal
+        say nothing about the variation of f: the belief is then the start of the first search.
         """
         points, t = np.asarray(X, dtype=float), np.size(y)
         values = vector(y, t, "y")
@@ -174,7 +173,7 @@ class Learned(Value):
         search: dict[str, Any] = {
             "priors": dict(self._priors(points.shape[1] - len(categories))),
             "fixed": (*self.fixed, *given),
-            "bounds": {"lengthscale": (_SHORTEST, 1e3)} | dict(self.bounds),
+            "bounds": self._bounds(model.kernel),
             "noise": own,
             "seed": (seed, t),
         }
@@ -189,6 +188,12 @@ class Learned(Value):
         if self.method == "bayes":
             drawn = sample(start, *data, self.samples, burn_in=self.burn_in, thin=self.thin, **search)
         return Belief(tuple(_in_units(gp, centre, unit) for gp in drawn), t)
+
+    def _bounds(self, kernel: Kernel) -> dict[str, tuple[float, float]]:
+        """Those given and the default ones, which do not move with what was learned before."""
+        given = dict(self.bounds)
+        declared = {name: ends for name, ends in declared_bounds(kernel).items() if not is_named(name, given)}
+        return {"lengthscale": (_SHORTEST, 1e3)} | declared | given
 
     def _priors(self, continuous: int) -> dict[str, Prior]:
         defaults = {} if self.method == "ml" else default_priors(max(1, continuous))
@@ -212,7 +217,7 @@ class Learned(Value):
         return 1.0 * product if self.signal == "learned" else product
 
     def _warm(self, model: GP, before: Belief, centre: float, unit: float) -> GP:
-        """The model with the hyperparameters that were believed last; with its own, if that was another model."""
+        """The model with the hyperparameters of the last belief; with its own, if that was another model."""
         last = before.gps[-1]
         kernel: Kernel = last.kernel
         if isinstance(kernel, Scaled):

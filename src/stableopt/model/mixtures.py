@@ -5,7 +5,7 @@ variances σ_i² of its S equally likely parts,
 
     μ = avg μ_i,    σ² = avg σ_i² + avg (μ_i − μ)²  (law of total variance),    ucb, lcb = μ ± beta^{1/2}·σ
 
-so they also cover what the samples disagree about. (avg(σ_i² + μ_i²) − μ² is the same σ², but for its lost digits.)
+so they also cover the disagreement of the samples. (avg(σ_i² + μ_i²) − μ² is the same σ², but loses digits.)
 The gradient of σ² is avg ∇σ_i² + 2 avg (μ_i − μ)∇μ_i, since the deviations μ_i − μ average to 0.
 """
 
@@ -20,10 +20,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, frozen
+from stableopt.base.arrays import Array, Indices, frozen
 from stableopt.base.values import ReadOnly
-from stableopt.model.gp import Bound, Posterior, TrackedPosterior
+from stableopt.model.gp import Bound, Posterior
 from stableopt.model.stationary import StationaryBound, total
+from stableopt.model.tracked import TrackedPosterior
 
 Part = TypeVar("Part", Posterior, TrackedPosterior)
 
@@ -109,8 +110,13 @@ class TrackedMixture(ReadOnly):
         """Which candidates were observed, in order."""
         return self.posteriors[0].observed
 
+    @property
+    def t(self) -> int:
+        """Number of observations."""
+        return len(self.observed)
+
     @cached_property
-    def _moments(self) -> tuple[Array, Array]:
+    def _total(self) -> tuple[Array, Array]:
         means, variances = ([getattr(part, name) for part in self.posteriors] for name in ("mean", "variance"))
         mean, variance = total(np.array(means), np.array(variances))
         return frozen(mean), frozen(variance)
@@ -118,35 +124,33 @@ class TrackedMixture(ReadOnly):
     @property
     def mean(self) -> Array:
         """Mean of the mixture on the candidates (n,)."""
-        return self._moments[0]
+        return self._total[0]
 
     @property
     def variance(self) -> Array:
         """Variance of the mixture on the candidates (n,)."""
-        return self._moments[1]
+        return self._total[1]
 
     @cached_property
     def std(self) -> Array:
         """Its standard deviation (n,)."""
         return frozen(np.sqrt(self.variance))
 
-    @property
-    def t(self) -> int:
-        """Number of observations."""
-        return len(self.observed)
+    def moments(self, points: Sequence[int] | Indices) -> tuple[Array, Array]:
+        """Mean and variance of the mixture at the candidates with these indices."""
+        at = np.asarray(points, dtype=np.intp)
+        return self.mean[at], self.variance[at]
 
     def bound(self, c: float) -> Array:
-        """The function mean + c·std on all candidates (n,)."""
-        return frozen(self.mean + c * self.std)
-
-    def moments(self, points: Sequence[int]) -> tuple[Array, Array]:
-        """Mean and variance at these candidates, (n,) each."""
-        return self.mean[points], self.variance[points]
+        """mean + c·std of the mixture's own moments on all candidates (n,)."""
+        values = c * self.std
+        values += self.mean
+        return frozen(values)
 
     def bounds(self, beta: float) -> tuple[Array, Array]:
         """lcb and ucb: mean ∓ beta^{1/2}·std of the mixture's own moments (n,) each."""
-        width = math.sqrt(beta) * self.std
-        return frozen(self.mean - width), frozen(self.mean + width)
+        width = math.sqrt(beta)
+        return self.bound(-width), self.bound(width)
 
     def update(self, index: int, y: float, noise: float | None = None) -> TrackedMixture:
         """The mixture with one more observation, at the candidate with this index."""

@@ -1,4 +1,4 @@
-"""What is believed about a hyperparameter before any data: distributions of positive numbers, by their logarithms.
+"""Priors of hyperparameters: distributions of positive numbers, by the density of their logarithms.
 
 Notation
     v   a positive hyperparameter in its natural unit; of a correlation ρ, the odds ρ/(1 - ρ)

@@ -1,6 +1,6 @@
-"""Functions of a scaled distance: how far points are apart, and what a Matérn kernel makes of it.
+"""Functions of a scaled distance: the distance itself, and the Matérn function of it.
 
-Few passes over memory, and no digits lost where the textbook formulas lose them: at tiny distances, at large ν.
+They take few passes over memory, and keep the digits that the textbook formulas lose at tiny distances and large ν.
 
 Notation (see `kernels`)
     X, Z     (n, p), (m, p)  points, one a row

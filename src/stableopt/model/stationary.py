@@ -1,9 +1,9 @@
 """Confidence bounds of posteriors with a common kernel, with as few passes over memory and calls as possible.
 
-A search evaluates a bound thousands of times at a handful of points; there the general way (kernel objects that pull
-back gradients, triangular solves) spends its time between the arithmetic. Here it is written out for variance · g(r)
-with g squared exponential or Matérn 3/2 or 5/2, and L⁻¹ is kept: products with it are as accurate as solves with L.
-Posteriors that differ in their hyperparameters only are evaluated together, as the mixture that `mixtures` defines.
+A search evaluates a bound thousands of times at a handful of points. The general way (kernel objects, pullbacks,
+triangular solves) spends most of its time between the arithmetic then. Here it is written out for variance · g(r) with
+g squared exponential or Matérn 3/2 or 5/2. L⁻¹ is kept: products with it are as accurate as solves with L.
+Posteriors of one kind of kernel with different hyperparameters are evaluated together, as a mixture (see `mixtures`).
 
 Notation (see `gp`, `kernels` and `mixtures`)
     x, z         observed points and points of interest, divided by the lengthscales (t, p), (n, p)
@@ -24,13 +24,12 @@ from scipy.linalg import lapack
 from stableopt.base.arrays import Array
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.factors import chunks
-from stableopt.model.kernels import SE, Matern, Stationary
 
-LARGEST = 512  # observations: beyond, the triangular solves of the general way are faster than products with L⁻¹
+LARGEST = 512  # observations: with more, triangular solves are faster than products with L⁻¹
 
 
 class Ingredients(NamedTuple):
-    """What a bound needs of one posterior."""
+    """The parts of one posterior from which a bound is computed."""
 
     kernel: Kernel
     mean: Any
@@ -85,7 +84,7 @@ class StationaryBound:
 
 
 class _Moments(NamedTuple):
-    """Mean and variance (n,) of one posterior at some points, and what their gradients need."""
+    """Mean and variance (n,) of one posterior at some points, and the arrays for their gradients."""
 
     mean: Array
     variance: Array
@@ -111,13 +110,13 @@ def _mixed(each: Sequence[_Moments]) -> tuple[Array, Array]:
 class _Stationary:
     """One posterior."""
 
-    def __init__(self, kernel: Stationary, variance: float, part: Ingredients) -> None:
+    def __init__(self, order: float, lengthscale: float | Sequence[float], variance: float, part: Ingredients) -> None:
         from scipy.spatial.distance import cdist
 
         self._distances = cdist
-        self._order = kernel.nu if isinstance(kernel, Matern) else math.inf
+        self._order = order
         self._variance, self._mean = variance, part.mean
-        self._scale = np.broadcast_to(np.asarray(kernel.lengthscale, dtype=float), part.X.shape[1:]).copy()
+        self._scale = np.broadcast_to(np.asarray(lengthscale, dtype=float), part.X.shape[1:]).copy()
         self._x = part.X / self._scale
         self._whitened = part.whitened
         inverse, _ = lapack.dtrtri(part.factor, lower=1)
@@ -128,11 +127,12 @@ class _Stationary:
     def of(cls, part: Ingredients) -> Self | None:
         own = part.kernel
         kernel, variance = (own.kernel, own.variance) if isinstance(own, Scaled) else (own, 1.0)
-        known = isinstance(kernel, SE) or (isinstance(kernel, Matern) and kernel.nu in (1.5, 2.5))
-        if not known or not isinstance(part.mean, float) or not 0 < len(part.X) <= LARGEST:
+        known = kernel._as_matern()
+        if known is None or known[0] not in (1.5, 2.5, math.inf):
             return None
-        assert isinstance(kernel, Stationary)
-        return cls(kernel, variance, part)
+        if not isinstance(part.mean, float) or not 0 < len(part.X) <= LARGEST:
+            return None
+        return cls(*known, variance, part)
 
     @property
     def t(self) -> int:
