@@ -158,7 +158,7 @@ def experiments() -> list[Row]:
     for name, limit in limits.items():
         few = ["--runs", str(pairs)] if name == "robot" else []
         with TemporaryDirectory() as out:
-            command = [sys.executable, "-m", "stableopt", "reproduce", name, "--full", "--out", out, *few]
+            command = [sys.executable, "-m", "stableopt.cli", "reproduce", name, "--full", "--out", out, *few]
             start = perf_counter()
             subprocess.run(command, check=True, stdout=sys.stderr)
             seconds = perf_counter() - start
@@ -251,7 +251,7 @@ def _alternate(ours: Callable[[], float], theirs: Callable[[], float], *, rounds
 
 def _fill(optimizer: Optimizer, f: Function, t: int) -> None:
     """Tell values at t random points; each of them is a decision that the report has to consider."""
-    setting = optimizer.state.setting
+    setting = optimizer.state.setting.translation
     for i in np.random.default_rng(1).choice(setting.solver.n_points, t, replace=False).tolist():
         point = setting.point(i)
         optimizer.tell(point, f(point), setting.decision(setting.decision_of(i)))

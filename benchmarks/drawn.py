@@ -71,8 +71,8 @@ def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
 
     from benchmarks.rivals.problems import PROBLEMS
     from stableopt import Ball, Grid, Learned, Optimizer
-    from stableopt.campaign import calls
     from stableopt.loop import space as search
+    from stableopt.loop.defaults import FRONT_DOOR
     from stableopt.loop.rules import BestExpected
     from stableopt.loop.schedules import Alternating
     from stableopt.sets.spaces import low_discrepancy
@@ -93,15 +93,15 @@ def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
         domain,
         Ball(eps),
         Learned(choice.kernel),
-        algorithm=calls.DEFAULT,
-        explore=calls.EXPLORE if choice.explore is None else Alternating(*choice.explore),
+        algorithm=FRONT_DOOR.algorithm,
+        explore=FRONT_DOOR.explore if choice.explore is None else Alternating(*choice.explore),
         seed=seed,
     )
     optimizer.tell(points[first], values[first] + noise[:INITIAL])
     found = []
     for t in range(INITIAL, rounds + 1):
         if t in MARKS:
-            rule = BestExpected() if choice.expects else calls.DEFAULT.reporting
+            rule = BestExpected() if choice.expects else FRONT_DOOR.algorithm.reporting
             found.append(float(worst.max() - worst[rule.choose(optimizer.state)]))
         if t < rounds:
             query = optimizer.ask()

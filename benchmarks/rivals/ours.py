@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.rivals.methods import Suggestion
 from benchmarks.rivals.problems import INITIAL, Array, Problem
 from stableopt import Ball, Optimizer, Rectangle, Space
-from stableopt.campaign import calls
+from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.rules import Algorithm, BestExpected, BestOfAll, BestSoFar
 from stableopt.loop.schedules import Alternating
 from stableopt.model.learning import Learned
@@ -35,8 +35,8 @@ class Ours:
         """``name`` is what stands on the command line: "ours", or "ours-something" for a variation."""
         changes = dict(part.split("=") for part in name.split("-")[1:])
         self._shared = None if changes.pop("design", "shared") == "own" else problem.initial(seed)
-        reporting = REPORTING[changes.pop("report")] if "report" in changes else calls.DEFAULT.reporting
-        explore = _explore(changes.pop("explore")) if "explore" in changes else calls.EXPLORE
+        reporting = REPORTING[changes.pop("report")] if "report" in changes else FRONT_DOOR.algorithm.reporting
+        explore = _explore(changes.pop("explore")) if "explore" in changes else FRONT_DOOR.explore
         beta = float(changes.pop("beta", 4.0))
         if "length" in changes:  # median of the prior of lengthscales over √dimension, and its spread, as 0.25:0.5
             median, spread = map(float, changes.pop("length").split(":"))
@@ -46,7 +46,7 @@ class Ours:
             Space(list(zip(problem.lower.tolist(), problem.upper.tolist(), strict=True))),
             uncertainty,
             Learned(**changes),
-            algorithm=Algorithm("StableOpt", calls.DEFAULT.sampling, reporting),
+            algorithm=Algorithm("StableOpt", FRONT_DOOR.algorithm.sampling, reporting),
             beta=beta,
             explore=explore,
             initial=1 if self._shared is not None else INITIAL,

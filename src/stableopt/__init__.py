@@ -5,8 +5,9 @@ Gaussian Processes, NeurIPS 2018): a decision is reported, an adversary turns it
 """
 
 from stableopt.campaign.calls import ObjectiveError, assess, maximize, minimize
+from stableopt.campaign.results import Assessment, Profile, Result
 from stableopt.loop.answers import Query, Report
-from stableopt.loop.measurements import Round
+from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.rules import ALGORITHMS, Algorithm
 from stableopt.model.gp import GP
@@ -27,6 +28,7 @@ __all__ = [
     "GP",
     "SE",
     "Algorithm",
+    "Assessment",
     "Ball",
     "Categorical",
     "Category",
@@ -41,16 +43,19 @@ __all__ = [
     "Learned",
     "Linear",
     "Matern",
+    "Measurement",
     "ObjectiveError",
     "Optimizer",
     "OwnSet",
     "Parameters",
     "Perturbation",
     "Points",
+    "Profile",
     "Query",
     "Rectangle",
     "Relative",
     "Report",
+    "Result",
     "Round",
     "Space",
     "UncertaintySet",

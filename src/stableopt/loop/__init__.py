@@ -3,6 +3,7 @@
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.play import Step, play
 from stableopt.loop.rules import (
     ALGORITHMS,
     Algorithm,
@@ -67,5 +68,7 @@ __all__ = [
     "SamplingRule",
     "Schedule",
     "State",
+    "Step",
     "UniformlyRandom",
+    "play",
 ]
