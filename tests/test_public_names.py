@@ -1,4 +1,4 @@
-"""Promises about the public names: exactly the intended ones, each explains itself, and the documentation needs no others."""
+"""Promises about the public names: exactly the intended ones, each explains itself, the docs need no others."""
 
 import ast
 import importlib
@@ -40,7 +40,8 @@ MODULES = {
     "theory": {"Chain", "GainBracket", "HardInstances", "RigorousReport", "RkhsFunctions", "Runs", "c1", "calibrate"}
     | {"certify", "check_chain", "consistent", "gain_rate", "information_gain", "largest_variance"}
     | {"max_information_gain", "optimistic", "plot_instances", "regret_bound", "rigorous_certificate", "rounds_needed"}
-    | {"sample_prior", "sample_rkhs", "simulate", "stable", "uniform"},
+    | {"sample_prior", "sample_rkhs", "simulate", "stable", "uniform", "Bump", "Rule", "log_spectral_density"}
+    | {"necessary_rate", "paper_width", "valley_norm", "valley_width"},
 }
 
 

@@ -17,13 +17,13 @@ LARGEST_NOISE = 1e150  # standard deviation: its square is a number
 
 def is_number(value: Any) -> bool:
     """Whether it is one real number, finite, and no truth value."""
-    known = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return known and bool(-LARGEST <= value <= LARGEST)
+    value = value.item() if isinstance(value, np.generic) else value  # a comparison of float32 with 1e308 overflows
+    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
 
 
 def is_whole(value: Any, least: int) -> bool:
     """Whether it is a whole number (of an integer type, and no truth value) of at least ``least``."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+    return isinstance(value, int | np.integer) and is_number(value) and bool(value >= least)
 
 
 def is_deviation(value: Any) -> bool:
