@@ -23,44 +23,8 @@ from stableopt.sets.variables import Category, Float, Integer
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "ALGORITHMS",
-    "GP",
-    "SE",
-    "Algorithm",
-    "Assessment",
-    "Ball",
-    "Categorical",
-    "Category",
-    "Distance",
-    "Ellipsoid",
-    "Estimate",
-    "Float",
-    "Grid",
-    "Groups",
-    "Hamming",
-    "Integer",
-    "Learned",
-    "Linear",
-    "Matern",
-    "Measurement",
-    "ObjectiveError",
-    "Optimizer",
-    "OwnSet",
-    "Parameters",
-    "Perturbation",
-    "Points",
-    "Profile",
-    "Query",
-    "Rectangle",
-    "Relative",
-    "Report",
-    "Result",
-    "Round",
-    "Space",
-    "UncertaintySet",
-    "Within",
-    "assess",
-    "maximize",
-    "minimize",
-]
+__all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Assessment", "Ball", "Categorical", "Category", "Distance"]
+__all__ += ["Ellipsoid", "Estimate", "Float", "Grid", "Groups", "Hamming", "Integer", "Learned", "Linear", "Matern"]
+__all__ += ["Measurement", "ObjectiveError", "Optimizer", "OwnSet", "Parameters", "Perturbation", "Points", "Profile"]
+__all__ += ["Query", "Rectangle", "Relative", "Report", "Result", "Round", "Space", "UncertaintySet", "Within"]
+__all__ += ["assess", "maximize", "minimize"]

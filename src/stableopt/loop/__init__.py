@@ -36,39 +36,8 @@ from stableopt.loop.schedules import (
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Choice
 
-__all__ = [
-    "ALGORITHMS",
-    "Algorithm",
-    "Alternating",
-    "BayesianBox",
-    "BayesianFinite",
-    "BestExpected",
-    "BestIntersected",
-    "BestOfAll",
-    "BestSoFar",
-    "BestWhenAsked",
-    "Calibrated",
-    "Choice",
-    "Constant",
-    "FixedDesign",
-    "LargestUcb",
-    "Last",
-    "LikelihoodRatio",
-    "Measurement",
-    "MostPromising",
-    "OptimisticItself",
-    "OptimisticPessimistic",
-    "Optimizer",
-    "PaperRkhs",
-    "Query",
-    "Report",
-    "ReportingRule",
-    "Rkhs",
-    "Round",
-    "SamplingRule",
-    "Schedule",
-    "State",
-    "Step",
-    "UniformlyRandom",
-    "play",
-]
+__all__ = ["ALGORITHMS", "Algorithm", "Alternating", "BayesianBox", "BayesianFinite", "BestExpected"]
+__all__ += ["BestIntersected", "BestOfAll", "BestSoFar", "BestWhenAsked", "Calibrated", "Choice", "Constant"]
+__all__ += ["FixedDesign", "LargestUcb", "Last", "LikelihoodRatio", "Measurement", "MostPromising"]
+__all__ += ["OptimisticItself", "OptimisticPessimistic", "Optimizer", "PaperRkhs", "Query", "Report", "ReportingRule"]
+__all__ += ["Rkhs", "Round", "SamplingRule", "Schedule", "State", "Step", "UniformlyRandom", "play"]

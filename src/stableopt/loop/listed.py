@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, frozen
+from stableopt.base.arrays import Array, Indices
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data
-from stableopt.loop.setting import Columns, Setting, View
+from stableopt.loop.setting import Columns, Intersection, Setting, View
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.maxmin.lists.solvers import ListedMaxMin
 from stableopt.maxmin.solver import Hints
@@ -39,16 +39,13 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
 
     @property
     def columns(self) -> Columns:
-        """The columns of the domain, then those of a parameter."""
         width = sum(block.shape[1] for block in self.translation.blocks)
         return Columns(width, (), width)
 
     def solver(self, t: int = 0) -> ListedMaxMin:
-        """The exact solver, however many observations there are."""
         return self.translation.solver
 
     def inputs(self, points: Sequence[int], scaled: bool) -> Array:
-        """The rows of these points."""
         blocks = _seen(self.translation.blocks, scaled)
         numbers = np.unravel_index(np.asarray(points, dtype=np.intp), [len(block) for block in blocks])
         return np.hstack([block[i] for block, i in zip(blocks, numbers, strict=True)])
@@ -65,25 +62,20 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
             view = view.update(*data.single(i))
         return view
 
-    def intersection(self, lower: Array, upper: Array) -> ListedIntersection:
-        """The bounds on all points."""
-        return ListedIntersection(lower, upper)
+    def intersection(self, lower: Array, upper: Array) -> Intersection:
+        return Intersection(lower, upper)
 
     def avoids(self, decision: int, points: Sequence[int], measured: Sequence[int]) -> bool:
-        """Whether none of these points is a member of A(decision)."""
         return not np.isin(np.asarray(points), self.translation.solver.members(decision)).any()
 
     def taken(self, point: int, points: Sequence[int]) -> bool:
-        """Whether the point is one of these."""
         return point in points
 
     def home(self, decision: int, F: Array, hints: Hints[int]) -> int:
-        """The point that a decision stands for; of several, the one with the smallest F."""
         home = self.translation.home(decision)
         return int(home[np.argmin(F[home])])
 
     def peak(self, F: Array, hints: Hints[int]) -> int:
-        """The point with the largest F, of all that some decision stands for."""
         homes = self.translation.homes
         return int(np.argmax(F)) if len(homes) == len(F) else int(homes[np.argmax(F[homes])])
 
@@ -97,7 +89,6 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         return reachable[np.random.default_rng([self.seed, 0]).permutation(len(reachable))]
 
     def random(self, rng: np.random.Generator) -> int:
-        """Any point with a parameter that the adversary may choose."""
         reachable = self.translation.reachable
         return int(reachable[rng.integers(len(reachable))])
 
@@ -106,28 +97,6 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         listing = self.translation
         points = listing.reachable if decision is None else listing.solver.members(decision)
         return np.setdiff1d(points, without) if len(without) else points  # type: ignore[return-value]
-
-
-@dataclass(frozen=True, eq=False)
-class ListedIntersection(ReadOnly):
-    """The largest lcb and the smallest ucb so far of every point."""
-
-    lower: Array
-    upper: Array
-
-    @property
-    def contradictory(self) -> bool:
-        """Whether some point has a lower bound above its upper bound."""
-        return bool(np.any(self.lower > self.upper))
-
-    def joined(self, lower: Array, upper: Array) -> ListedIntersection:
-        """With further bounds."""
-        return ListedIntersection(frozen(np.maximum(self.lower, lower)), frozen(np.minimum(self.upper, upper)))
-
-    def restarted(self) -> ListedIntersection:
-        """Bounds that exclude nothing."""
-        unbounded = np.full(len(self.lower), np.inf)
-        return ListedIntersection(frozen(-unbounded), frozen(unbounded))
 
 
 def _seen(blocks: Sequence[Array], scaled: bool) -> list[Array]:

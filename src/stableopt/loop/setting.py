@@ -17,11 +17,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
-from stableopt.base.arrays import Array
+from stableopt.base.arrays import Array, frozen
+from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data
 from stableopt.maxmin.solver import AnyIndex, Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief
@@ -92,26 +94,26 @@ class View(Protocol[Index_contra, F_co]):
         """The posterior with one more observation."""
 
 
-class Intersection(Protocol[F]):
-    """The largest lcb and the smallest ucb of all rounds so far (footnote in Section 5)."""
+@dataclass(frozen=True, eq=False)
+class Intersection(ReadOnly):
+    """The largest lcb and the smallest ucb of all rounds so far, on all points of a list (footnote in Section 5)."""
 
-    @property
-    def lower(self) -> F:
-        """The largest lcb."""
-
-    @property
-    def upper(self) -> F:
-        """The smallest ucb."""
+    lower: Array
+    upper: Array
 
     @property
     def contradictory(self) -> bool:
         """Whether the bounds of different rounds exclude each other somewhere."""
+        return bool(np.any(self.lower > self.upper))
 
-    def joined(self, lower: F, upper: F) -> Intersection[F]:
+    def joined(self, lower: Array, upper: Array) -> Intersection:
         """The intersection with further bounds."""
+        return Intersection(frozen(np.maximum(self.lower, lower)), frozen(np.minimum(self.upper, upper)))
 
-    def restarted(self) -> Intersection[F]:
-        """An intersection of no bounds yet."""
+    def restarted(self) -> Intersection:
+        """The intersection of no bounds yet."""
+        unbounded = np.full(len(self.lower), np.inf)
+        return Intersection(frozen(-unbounded), frozen(unbounded))
 
 
 class Columns(NamedTuple):
@@ -163,7 +165,7 @@ class Setting(ABC, Generic[Index, F]):
         """
 
     @abstractmethod
-    def intersection(self, lower: F, upper: F) -> Intersection[F]:
+    def intersection(self, lower: F, upper: F) -> Intersection:
         """The intersection of bounds, to begin with these; refused where it cannot be represented."""
 
     @abstractmethod

@@ -59,7 +59,6 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
 
     @property
     def columns(self) -> Columns:
-        """The columns of the decision, then those of a parameter."""
         space = self.region.points_space
         return Columns(space.dim, space.categories, len(space.parts))
 
@@ -68,7 +67,6 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         return _search(self.region, *_effort(self.region, t), self.seed)
 
     def inputs(self, points: Sequence[Row], scaled: bool) -> Array:
-        """The rows, or their values in the user's units."""
         Z = np.array(points).reshape(len(points), self.region.points_space.dim)
         return Z if scaled else self.region.points_space.natural(Z)
 
@@ -94,7 +92,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
             view = view.update(*data.single(i))
         return view
 
-    def intersection(self, lower: Smooth, upper: Smooth) -> Intersection[Smooth]:
+    def intersection(self, lower: Smooth, upper: Smooth) -> Intersection:
         """Refused: the intersection of many bounds has no simple form in a space."""
         raise ValueError(
             f"expected a finite domain for bounds that are intersected over the rounds (BestIntersected), got "
@@ -141,7 +139,6 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         return _allowed(self.region, self.region.points_space.rows(unit))
 
     def random(self, rng: np.random.Generator) -> Row:
-        """Every value of every variable is as likely as another."""
         space = self.region.points_space
         return _allowed(self.region, space.rows(rng.random((1, len(space.parts)))))
 
@@ -169,30 +166,24 @@ class SpacePosterior(ReadOnly):
 
     @property
     def t(self) -> int:
-        """Number of observations."""
         return self.model.t
 
     @property
     def information_gain(self) -> float:
-        """½ log det(I + σ⁻²K) of the observations."""
         return self.model.information_gain
 
     @property
     def whitened(self) -> Array:
-        """Each value minus what was expected, over its predictive standard deviation (t,)."""
         return self.model.whitened
 
     def bound(self, c: float) -> Smooth:
-        """The function mean + c·std of rows."""
         bound = self.model.bound(c)
         return bound if self.scaled else _InUsersUnits(bound, self.space.span, self.space.natural)
 
     def moments(self, points: Sequence[Row]) -> tuple[Array, Array]:
-        """Mean and variance at these rows."""
         return self.model(self._inputs(points))
 
     def update(self, point: Row, y: float, noise: float | None = None) -> SpacePosterior:
-        """The posterior with one more observation."""
         return replace(self, model=self.model.update(self._inputs([point])[0], y, noise))
 
     def _inputs(self, points: Sequence[Row]) -> Array:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
+from stableopt.base.arrays import Array
 from stableopt.loop.measurements import Data, Measurement, Round
 from stableopt.loop.setting import Setting
 from stableopt.loop.state import Output, State
@@ -75,7 +77,7 @@ def with_betas(state: State[Index], beta: float, explore: float) -> State[Index]
     new = state if (beta, explore) == (state.beta, state.explore) else replace(state, beta=beta, explore=explore)
     if new.intersected is None:
         return new
-    return replace(new, intersected=new.intersected.joined(new.lcb, new.ucb))
+    return replace(new, intersected=new.intersected.joined(cast("Array", new.lcb), cast("Array", new.ucb)))
 
 
 def rescaled(state: State[Index], factor: float) -> State[Index]:
