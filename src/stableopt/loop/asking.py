@@ -45,7 +45,7 @@ def _sampled(rule: SamplingRule, state: State[Index], seed: int) -> Choice[Index
     if not isinstance(choice, Choice):
         raise TypeError(f"expected {where} to return a Choice(decision, point), got {choice!r:.200}")
     try:
-        return state.setting.translation.known(choice)
+        return state.setting.translation.canonical(choice)
     except (TypeError, ValueError) as error:
         raise ValueError(f"expected {where} to return indices that the state has given out: {error}") from None
 

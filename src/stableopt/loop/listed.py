@@ -68,7 +68,7 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
     def avoids(self, decision: int, points: Sequence[int], measured: Sequence[int]) -> bool:
         return not np.isin(np.asarray(points), self.translation.solver.members(decision)).any()
 
-    def taken(self, point: int, points: Sequence[int]) -> bool:
+    def is_taken(self, point: int, points: Sequence[int]) -> bool:
         return point in points
 
     def home(self, decision: int, F: Array, hints: Hints[int]) -> int:

@@ -22,7 +22,7 @@ from stableopt.loop.asking import Asking
 from stableopt.loop.defaults import PAPER, initial_points
 from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.reading import checked, measurements
-from stableopt.loop.reporting import chosen, report
+from stableopt.loop.reporting import report, reported_decision
 from stableopt.loop.rules import Algorithm
 from stableopt.loop.runs import FORMAT, VALUES, in_order, parsed, read, written
 from stableopt.loop.schedules import Constant, Schedule
@@ -194,7 +194,7 @@ class Optimizer:
 
     def decide(self) -> object:
         """The decision of `report` without its bounds, which take longer to find than a suggestion in a `Space`."""
-        return self._state.setting.translation.decision(chosen(self._state, self.algorithm.reporting))
+        return self._state.setting.translation.decision(reported_decision(self._state, self.algorithm.reporting))
 
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""

@@ -12,7 +12,7 @@ from stableopt.maxmin.solver import Choice, Index
 
 def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
     """The decision that the rule chooses, with the bounds on its worst case."""
-    decision, translation = chosen(state, rule), state.setting.translation
+    decision, translation = reported_decision(state, rule), state.setting.translation
     worst, upper, optimum = state.certificate(decision)
     return Report(
         state.t,
@@ -29,7 +29,7 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
     )
 
 
-def chosen(state: State[Index], rule: ReportingRule) -> Index:
+def reported_decision(state: State[Index], rule: ReportingRule) -> Index:
     """What the rule chooses; or, if that may turn into something that failed, the safest decision that may not."""
     if not state.rounds:
         raise ValueError("nothing to report yet: tell at least one value first")
@@ -45,7 +45,7 @@ def chosen(state: State[Index], rule: ReportingRule) -> Index:
 def _checked(rule: ReportingRule, state: State[Index], decision: Index) -> Index:
     """What a rule chose, checked: it may be a user's own."""
     try:
-        return state.setting.translation.known(Choice(decision, state.rounds[0].point_index)).decision
+        return state.setting.translation.canonical(Choice(decision, state.rounds[0].point_index)).decision
     except (TypeError, ValueError) as error:
         where = f"{type(rule).__name__}.choose"
         raise ValueError(f"expected {where} to return a decision that the state has given out: {error}") from None

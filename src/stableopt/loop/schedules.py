@@ -1,6 +1,6 @@
 """Exploration schedules: which beta makes lcb and ucb bounds that hold, at which round, with which probability.
 
-A user says how sure the bounds shall be (ξ) and what is known of f (its norm B, or a prior that it is drawn from); the
+A user says how sure the bounds must be (ξ), and what is known of f (its norm B, or a prior that it is drawn from). The
 schedule says β_t. `certifies` tells schedules with a proof from those without. Derivations: docs/guarantees.md.
 
 Notation

@@ -65,7 +65,7 @@ class Translation(Protocol[Index]):
     def decision_of(self, point: Index) -> Index:
         """The decision that a point on its own stands for."""
 
-    def known(self, choice: Choice[Index]) -> Choice[Index]:
+    def canonical(self, choice: Choice[Index]) -> Choice[Index]:
         """The choice with its indices in their usual form; an error if they are none of this setting."""
 
 
@@ -176,7 +176,7 @@ class Setting(ABC, Generic[Index, F]):
         """
 
     @abstractmethod
-    def taken(self, point: Index, points: Sequence[Index]) -> bool:
+    def is_taken(self, point: Index, points: Sequence[Index]) -> bool:
         """Whether the point is one of these, or so close to one that a second measurement would tell little."""
 
     @abstractmethod

@@ -107,7 +107,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         away, known = (np.abs(P[:, :d] - np.array(decision)).max(axis=1) for P in (Z, np.array(measured)))
         return bool(np.abs(reached - Z).max(axis=1).min() > 1e-9 and known.min() <= away.min())
 
-    def taken(self, point: Row, points: Sequence[Row]) -> bool:
+    def is_taken(self, point: Row, points: Sequence[Row]) -> bool:
         """Whether the point is within a thousandth of every range of one of these."""
         return len(points) > 0 and not len(_apart(np.array([point]), points))
 

@@ -213,7 +213,7 @@ class State(ReadOnly, Generic[Index]):
         the one with the largest ucb of all.
         """
         decision = choice.decision
-        if not self.setting.taken(choice.point, taken):
+        if not self.setting.is_taken(choice.point, taken):
             return choice
         own = self.setting.candidates(decision, without=taken, draw=self.t)
         if len(own):

@@ -89,7 +89,7 @@ class Listing(ReadOnly):
         """The decision that a point on its own stands for: its x, or the first group that it belongs to."""
         return point // len(self._theta) if _groups(self.uncertainty) is None else int(self._first_group[point])
 
-    def known(self, choice: Choice[int]) -> Choice[int]:
+    def canonical(self, choice: Choice[int]) -> Choice[int]:
         """The choice with its numbers as whole numbers; an error if there is no such decision or point."""
         numbers = choice.decision, choice.point
         limits = self.solver.n_decisions, self.solver.n_points

@@ -55,7 +55,7 @@ class SpaceTranslation:
         region = self.region
         return region.decision_index(region.clip(np.array([point[: region.dim]]))[0])
 
-    def known(self, choice: Choice[Row]) -> Choice[Row]:
+    def canonical(self, choice: Choice[Row]) -> Choice[Row]:
         """The choice with its rows as they come back from a user; an error if they are none of this space."""
         decision = self._row(choice.decision, self.region.dim)
         point = self._row(choice.point, self.region.points_space.dim)
