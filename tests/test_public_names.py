@@ -34,13 +34,34 @@ MODULES = {
     | {"default_priors", "Learned", "Belief"},
     "maxmin": {"Choice", "Hints", "Solver", "Smooth", "ContinuousMaxMin", "SpaceRegion", "ListedMaxMin", "Listing"}
     | {"Decision"},
-    "plots": {"belief", "profile"},
+    "plots": {"belief", "profile", "share_legend"},
     "problems": {"PROBLEMS", "Problem", "alloys", "dose", "films", "kiln", "mooring", "peaks", "polynomial", "recipe"}
     | {"wind"},
-    "theory": {"Chain", "GainBracket", "HardInstances", "RigorousReport", "RkhsFunctions", "Runs", "c1", "calibrate"}
+    "theory": {
+        "Chain",
+        "GainBracket",
+        "Game",
+        "HardInstances",
+        "Played",
+        "RigorousReport",
+        "RkhsFunctions",
+        "Runs",
+        "c1",
+        "calibrate",
+    }
     | {"certify", "check_chain", "consistent", "gain_rate", "information_gain", "largest_variance"}
     | {"max_information_gain", "optimistic", "plot_instances", "regret_bound", "rigorous_certificate", "rounds_needed"}
-    | {"sample_prior", "sample_rkhs", "simulate", "stable", "uniform", "Bump", "Rule", "log_spectral_density"}
+    | {
+        "sample_prior",
+        "sample_rkhs",
+        "simulate",
+        "stable",
+        "stable_choices",
+        "uniform",
+        "Bump",
+        "Rule",
+        "log_spectral_density",
+    }
     | {"necessary_rate", "paper_width", "valley_norm", "valley_width"},
 }
 

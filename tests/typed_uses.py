@@ -125,8 +125,7 @@ class Wear(so.OwnSet):
     most: float
 
     def contains(self, X: Array, Z: Array) -> NDArray[np.bool_]:
-        inside: NDArray[np.bool_] = ((Z <= X) & (X - self.most <= Z)).all(axis=1)
-        return inside
+        return np.asarray(((Z <= X) & (X - self.most <= Z)).all(axis=1))
 
     def project(self, X: Array, Z: Array) -> Array:
         return np.clip(Z, X - self.most, X)

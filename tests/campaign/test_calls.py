@@ -792,7 +792,7 @@ def test_without_a_tolerance_there_is_no_profile():
 @pytest.mark.parametrize("minimize", [False, True])
 def test_a_profile_is_drawn_as_it_is(minimize):
     figure = pytest.importorskip("matplotlib.figure").Figure()
-    from stableopt.plots import drawing as plots
+    from stableopt import plots
 
     profile = so.assess(FORMS["rows"], LINE, 0.1, minimize=minimize).profile([0.0, 1.0, 1.5])
     axes = figure.subplots()
@@ -808,7 +808,7 @@ def test_a_profile_is_drawn_as_it_is(minimize):
 
 def test_a_learned_belief_is_drawn_in_the_users_units():
     figure = pytest.importorskip("matplotlib.figure").Figure()
-    from stableopt.plots import drawing as plots
+    from stableopt import plots
 
     optimizer, x = so.Optimizer(so.Grid.linspace(100, 200, 21), so.Ball(10)), [100.0, 125.0, 150.0, 200.0]
     optimizer.tell(x, np.sin(x))

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import stableopt
 from stableopt.cli.commands import app
 from stableopt.loop.rules import ALGORITHMS
+from stableopt.paper import demo as demonstration
 from stableopt.paper.demo import compare, play
 from stableopt.problems import PROBLEMS
 
@@ -135,8 +136,6 @@ def test_a_comparison_that_is_interrupted_keeps_the_runs_that_were_finished():
 
 
 def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
-    import stableopt.cli.commands as cli
-
     played = []
 
     def stop(*args, **kwargs):
@@ -145,7 +144,7 @@ def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return iter(play(*args, **kwargs))
 
-    monkeypatch.setattr(cli.demonstration, "play", stop)
+    monkeypatch.setattr(demonstration, "play", stop)
     result = CliRunner().invoke(app, ["demo", "--runs", "3", "--out", str(tmp_path)])
     assert result.exit_code == 130
     assert "peaks: mean ε-regret over 2 runs" in result.output and "stopped early" in result.output

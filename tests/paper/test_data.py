@@ -14,7 +14,7 @@ pytest.importorskip("joblib")
 
 from stableopt.paper.experiments import ratings
 from stableopt.paper.experiments.base import DataError, Plan
-from stableopt.paper.experiments.factorisation import factorise
+from stableopt.paper.experiments.factorisation import Observed, factorise
 from stableopt.paper.experiments.lake import Lake
 from stableopt.paper.experiments.transect import open_transect, read_transect
 
@@ -184,7 +184,7 @@ def test_a_file_that_is_not_the_original_is_refused(tmp_path, content):
         (b"user_id:token\titem_id:token\n1\tx\t3\t4\n", r"line 2, column 2: expected the number of a movie"),
         (b"", r"line 1, column 1: "),
         (archive("ml-100k/u.data", b"1\t2\tx\t4\n"), r"line 1, column 3: "),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", r"is a binary file: expected u.data, which is text"),
+        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", r"is a binary file: expected the text file u.data"),
         (archive("ml-100k/u.data", DATA).replace(DATA, DATA[::-1]), r"an archive that cannot be unpacked \(.*CRC"),
         (DATA.replace(b"\n", b"\r\n"), r"is not the original u.data \(expected the sha256"),
         (DATA.replace(b"881250949", b"881250940"), r"is not the original u.data \(expected the sha256"),
@@ -200,7 +200,7 @@ def test_malformed_ratings_are_located_by_line_and_column(original, tmp_path, co
 def test_a_page_that_came_instead_of_the_ratings_is_named_once(original, server, tmp_path):
     url, served, _ = server
     served["/ml-100k.zip"] = b"<html>moved</html>"
-    with pytest.raises(DataError, match=r"ml-100k\.zip: what came, line 1, column 1: .*got '<html>moved") as caught:
+    with pytest.raises(DataError, match=r"ml-100k\.zip: the download, line 1, column 1: .*got '<html>moved") as caught:
         ratings.load_ratings(url=url, cache=tmp_path)
     assert str(caught.value).count("--data PATH") == str(ratings._HELP).count("--data PATH")
 
@@ -223,13 +223,13 @@ OPTIONS = {"factors": 3, "penalty": 1e-5, "seed": 0}
 
 def test_the_factorisation_recovers_ratings_that_it_has_not_seen():
     truth, seen = low_rank()
-    M, U = factorise(*np.nonzero(seen), truth[seen], iterations=200, **OPTIONS)
+    M, U = factorise(Observed(*np.nonzero(seen), truth[seen]), iterations=200, **OPTIONS)
     assert M.min() >= 0 and U.min() >= 0
     error = np.abs(M @ U.T - truth)[~seen]
     assert np.median(error) < 0.02 * truth.mean()
     # Negative control: with a missing rating taken for a zero, it learns the zeros.
     rows, columns = (index.ravel() for index in np.indices(truth.shape))
-    M, U = factorise(rows, columns, np.where(seen, truth, 0.0).ravel(), iterations=200, **OPTIONS)
+    M, U = factorise(Observed(rows, columns, np.where(seen, truth, 0.0).ravel()), iterations=200, **OPTIONS)
     assert np.median(np.abs(M @ U.T - truth)[~seen]) > 0.3 * truth.mean()
 
 
@@ -238,7 +238,9 @@ def test_the_factorisation_never_becomes_worse():
     penalty = 0.01
 
     def objective(iterations):
-        M, U = factorise(*np.nonzero(seen), truth[seen], factors=3, penalty=penalty, iterations=iterations, seed=0)
+        M, U = factorise(
+            Observed(*np.nonzero(seen), truth[seen]), factors=3, penalty=penalty, iterations=iterations, seed=0
+        )
         size = seen.sum(axis=1) @ np.sum(M**2, axis=1) + seen.sum(axis=0) @ np.sum(U**2, axis=1)
         return np.sum((M @ U.T - truth)[seen] ** 2) + penalty * size
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 pytest.importorskip("joblib")
 pytest.importorskip("sklearn")
 
-import stableopt.paper.experiments.play as playing
+import stableopt.paper.match as playing
 from stableopt.cli import reproduce as command
 from stableopt.paper.experiments import EXPERIMENTS, experiment, store
 from stableopt.paper.experiments.base import DataError, Experiment, Plan, Results, far_below, paired

@@ -14,10 +14,11 @@ from stableopt import ALGORITHMS, Optimizer
 from stableopt.cli import verify
 from stableopt.loop.rules import Algorithm, BestIntersected, OptimisticPessimistic
 from stableopt.loop.schedules import Constant, LikelihoodRatio
-from stableopt.paper.verification import certificates
+from stableopt.paper.hard import HardGame
 from stableopt.paper.verification.cases import CASES, GUARANTEED, case
+from stableopt.paper.verification.certificates import Betas, certificates
 from stableopt.paper.verification.checks import Check
-from stableopt.paper.verification.hard import hard_experiment
+from stableopt.paper.verification.hard import check_hard, hard_experiment
 from stableopt.theory.simulation import consistent
 from stableopt.theory.theorem2 import HardInstances
 
@@ -66,7 +67,7 @@ def test_exploring_with_a_small_beta_finds_the_optimum_but_cannot_certify_it(qui
 def test_what_is_measured_side_by_side_is_what_an_optimizer_reports(name):
     each, rounds, schedule = case(name), 12, LikelihoodRatio(1.0, 0.1)
     f = each.functions(3, np.random.default_rng(5))[2]
-    found = certificates(each, schedule, f[None], rounds, np.random.default_rng(6))
+    found = certificates(each, Betas(schedule), f[None], rounds, np.random.default_rng(6))
     optimizer = Optimizer(each.domain, each.uncertainty, each.gp, algorithm=GUARANTEED, beta=schedule, explore=1.0)
     noise = np.random.default_rng(6)
     for s in range(1, rounds):
@@ -75,7 +76,7 @@ def test_what_is_measured_side_by_side_is_what_an_optimizer_reports(name):
         report = optimizer.report()
         expected = [found.plain.lower[0, s], found.plain.upper[0, s], found.plain.optimum_upper[0, s]]
         assert [report.lower, report.upper, report.optimum_upper] == pytest.approx(expected, abs=1e-8)
-        worst = each.setting.solver.worst(report.decision_index, f).value
+        worst = each.listing.solver.worst(report.decision_index, f).value
         assert found.plain.worst[0, s] == pytest.approx(worst)
 
 
@@ -83,7 +84,7 @@ def test_what_is_measured_side_by_side_is_what_an_optimizer_reports(name):
 def test_the_intersection_is_that_of_an_optimizer(name):
     each, rounds = case(name), 12
     f = each.functions(3, np.random.default_rng(5))[1]
-    found = certificates(each, Constant(4.0), f[None], rounds, np.random.default_rng(6), explore=None)
+    found = certificates(each, Betas(Constant(4.0), explore=None), f[None], rounds, np.random.default_rng(6))
     algorithm = Algorithm("StableOpt", OptimisticPessimistic(), BestIntersected())
     optimizer = Optimizer(each.domain, each.uncertainty, each.gp, algorithm=algorithm, beta=4.0)
     noise = np.random.default_rng(6)
@@ -113,27 +114,27 @@ def test_a_line_is_judged_by_the_binomial_distribution():
 
 def test_every_algorithm_fails_on_hard_functions_before_the_bound():
     results = hard_experiment(runs=16, rounds=20, seed=1)
-    assert set(results.success) == set(ALGORITHMS) and results.instances.rounds_necessary(0.05, 1.0) > 20
+    assert set(results.success) == set(ALGORITHMS) and results.bound > 20
     for share in results.success.values():
         assert share.shape == (20,) and share[-1] < 0.95
-    assert all(check.ok for check in results.checks())
+    assert all(check.ok for check in check_hard(results))
     impossible = replace(results, runs=100, success={name: np.ones(20) for name in results.success})
-    assert not any(check.ok for check in impossible.checks()), "who always succeeds contradicts Theorem 2"
+    assert not any(check.ok for check in check_hard(impossible)), "who always succeeds contradicts Theorem 2"
 
 
 def test_hard_functions_become_easy_when_the_noise_is_small():
-    results = hard_experiment(noise=0.02, runs=4, rounds=30, algorithms=["StableOpt"])
+    results = hard_experiment(HardGame(noise=0.02), runs=4, rounds=30, algorithms=["StableOpt"])
     assert results.success["StableOpt"][-1] == 1.0
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="expected one of"):
+    with pytest.raises(ValueError, match="expected a case, one of"):
         case("nothing")
     with pytest.raises(ValueError, match="at least one round"):
         hard_experiment(rounds=0)
-    two = HardInstances(verify.CASES["SE"].gp.kernel, eta=0.05, norm=1.0, eps=0.15, dim=2)
+    two = HardInstances(CASES["SE"].gp.kernel, eta=0.05, norm=1.0, eps=0.15, dim=2)
     with pytest.raises(ValueError, match="one dimension, got 2"):
-        hard_experiment(two, rounds=1)
+        hard_experiment(HardGame(two), rounds=1)
 
 
 def run(*arguments):

@@ -62,15 +62,15 @@ def brute_force(problem):
 
 def naive_decision(problem):
     """What those report who ignore the adversary."""
-    return problem.setting.decision(problem.setting.decision_of(problem.peak[0]))
+    return problem.listing.decision(problem.listing.decision_of(problem.peak[0]))
 
 
 def run(problem, algorithm, seed, initial, rounds):
     """An optimiser with beta^{1/2} = 2 after some rounds, of which the first are at random points shared by all."""
     rng = np.random.default_rng(seed)
     optimizer = Optimizer(problem.domain, problem.uncertainty, problem.gp, algorithm=algorithm, beta=4.0)
-    for number in rng.choice(problem.setting.reachable, initial, replace=False):
-        point = problem.setting.point(int(number))
+    for number in rng.choice(problem.listing.reachable, initial, replace=False):
+        point = problem.listing.point(int(number))
         optimizer.tell(point, problem.observe(point, rng))
     while len(optimizer.rounds) < rounds:
         query = optimizer.ask()
@@ -92,16 +92,16 @@ def test_known_optimum_is_what_brute_force_finds(problem):
 
 def test_regret_is_zero_at_the_stable_decision_and_never_negative(problem):
     assert problem.epsilon_regret(problem.stable_decision) == pytest.approx(0.0, abs=1e-9)
-    numbers = np.random.default_rng(1).choice(problem.setting.solver.n_decisions, 20)
-    regrets = [problem.epsilon_regret(problem.setting.decision(number)) for number in numbers]
+    numbers = np.random.default_rng(1).choice(problem.listing.solver.n_decisions, 20)
+    regrets = [problem.epsilon_regret(problem.listing.decision(number)) for number in numbers]
     assert min(regrets) >= -1e-9
     assert max(regrets) > 0.1 * np.ptp(problem.values)
 
 
 def test_ignoring_the_adversary_is_costly(problem):
     number, value = problem.peak
-    assert problem.f(problem.setting.point(number)[None])[0] == pytest.approx(value, rel=1e-9)
-    assert value == problem.values[problem.setting.homes].max()
+    assert problem.f(problem.listing.point(number)[None])[0] == pytest.approx(value, rel=1e-9)
+    assert value == problem.values[problem.listing.homes].max()
     assert problem.epsilon_regret(naive_decision(problem)) > 0.2 * np.ptp(problem.values)
 
 
@@ -117,7 +117,7 @@ def test_stableopt_solves_the_problem_and_gp_ucb_does_not(problem):
 
 
 def test_observations_are_f_plus_noise_of_the_stated_size(problem):
-    point = problem.setting.point(int(problem.setting.reachable[-1]))
+    point = problem.listing.point(int(problem.listing.reachable[-1]))
     rng = np.random.default_rng(2)
     errors = np.array([problem.observe(point, rng) for _ in range(1000)]) - problem.f(point[None])[0]
     assert abs(errors.mean()) < 5 * problem.noise / 1000**0.5
@@ -153,7 +153,7 @@ def test_polynomial_has_the_numbers_of_the_paper():
     problem = PROBLEMS["polynomial"]
     number, value = problem.peak
     assert value == pytest.approx(20.8225, abs=5e-5)
-    np.testing.assert_allclose(problem.setting.point(number), [2.8227, 4.0081], atol=5e-5)
+    np.testing.assert_allclose(problem.listing.point(number), [2.8227, 4.0081], atol=5e-5)
     assert problem.stable_value == pytest.approx(-4.3334, abs=5e-5)
     np.testing.assert_allclose(problem.stable_decision, [-0.1955, 0.2848], atol=5e-5)
     assert problem.worst_case(naive_decision(problem)) == pytest.approx(-22.3498, abs=5e-5)

@@ -22,6 +22,7 @@ from stableopt import (
     Space,
 )
 from stableopt.base.arrays import cartesian
+from stableopt.loop.space import SpacePosterior
 from stableopt.maxmin.spaces.region import SpaceRegion
 from stableopt.model.kernels import Linear
 from stableopt.theory.covering import _Covering, certify, rigorous_certificate
@@ -81,7 +82,7 @@ def after(rounds, domain, uncertainty, gp, f=wave, **options):
     rng = np.random.default_rng(0)
     state = optimizer.state
     for i in range(rounds):
-        z = state.setting.translation.point(state.design_point(i, 0))
+        z = state.setting.translation.point(state.setting.design(i))
         values = np.array(list(z.values()) if isinstance(z, dict) else z, dtype=float)
         optimizer.tell(z, f(values) + 0.05 * rng.standard_normal())
     return optimizer
@@ -89,7 +90,7 @@ def after(rounds, domain, uncertainty, gp, f=wave, **options):
 
 def enumerated(optimizer):
     """Largest worst-case ucb, and smallest lcb of the reported decision, by dense enumeration."""
-    state, region = optimizer.state, optimizer.state.setting
+    state, region = optimizer.state, optimizer.state.setting.region
     decisions, scenarios = 801 if region.dim == 1 else 41, 81 if region.width == 1 else 17
     X = cartesian(
         [np.linspace(0, 1, decisions)[:, None] if v.choices is None else v.choices for v in region.space.parts]
@@ -108,7 +109,7 @@ def enumerated(optimizer):
         for i in range(0, len(X), 50):
             part = X[i : i + 50]
             Z = region.points(np.repeat(part, len(S), axis=0), np.tile(S, (len(part), 1)))
-            mean, variance = state.posterior(state._inputs(Z))
+            mean, variance = state.moments([tuple(row) for row in Z.tolist()])
             best[i : i + 50] = (mean + sign * np.sqrt(state.beta * variance)).reshape(len(part), -1).min(axis=1)
         return best
 
@@ -218,7 +219,8 @@ def test_what_cannot_be_proved_is_refused(domain, uncertainty, gp, options, erro
 
 
 def test_a_posterior_and_a_region_are_enough():
-    posterior = GP(SE(0.2), 0.1).condition([[0.2], [0.7]], [1.0, 0.0])
     region = SpaceRegion(Space([(0.0, 1.0)]), Ball(0.1))
+    model = GP(SE(0.2), 0.1).condition([[0.2], [0.7]], [1.0, 0.0])
+    posterior = SpacePosterior(model, region.points_space, scaled=False)
     found = rigorous_certificate(posterior, region, np.array([0.25]), 4.0, tolerance=0.05)
     assert found.reached and found.lower < found.upper <= found.optimum_upper and found.decision.tolist() == [0.25]

@@ -19,6 +19,7 @@ from stableopt.loop.schedules import BayesianFinite, Constant, FixedDesign, Like
 from stableopt.theory.information import gain_rate, information_gain, max_information_gain
 from stableopt.theory.sampling import _circulant, _dense, _embedding, _kronecker, sample_prior, sample_rkhs
 from stableopt.theory.simulation import (
+    Game,
     _rank,
     calibrate,
     consistent,
@@ -26,9 +27,10 @@ from stableopt.theory.simulation import (
     optimistic,
     simulate,
     stable,
+    stable_choices,
     uniform,
 )
-from stableopt.theory.theorem1 import c1, check_chain, regret_bound, rounds_needed
+from stableopt.theory.theorem1 import Played, c1, check_chain, regret_bound, rounds_needed
 from stableopt.theory.theorem2 import (
     Bump,
     HardInstances,
@@ -165,7 +167,7 @@ def test_every_link_of_the_proof_holds_with_a_valid_beta_and_breaks_without(kern
     for schedule in held:
         for seed, f in enumerate(functions):
             optimum, *columns, gain = run_of_stableopt(gp, f, schedule, 60, seed)
-            chain = check_chain(optimum, *columns, gain, gp.noise, variance)
+            chain = check_chain(optimum, Played(*columns), gain, gp.noise, variance)
             links = {link.split(" in ")[0] for link in chain.broken}
             # What uses the bounds may break; what follows from how points are chosen may not.
             assert links <= {"regret <= pessimistic", "pessimistic <= gap", "reported <= average"}
@@ -175,14 +177,14 @@ def test_every_link_of_the_proof_holds_with_a_valid_beta_and_breaks_without(kern
 
 
 def test_the_chain_names_the_link_and_the_round_that_break():
-    columns = {"worst": [0.0, -1.0], "ucb": [1.0, 1.0], "lcb": [-0.5, -1.2], "std": [0.5, 0.6], "beta": [4.0, 4.0]}
-    good = check_chain(0.5, **columns, gain=10.0, noise=1.0)
+    played = Played(worst=[0.0, -1.0], ucb=[1.0, 1.0], lcb=[-0.5, -1.2], std=[0.5, 0.6], beta=[4.0, 4.0])
+    narrow, falling = played._replace(std=[0.5, 0.2]), played._replace(beta=[9.0, 4.0])
+    good = check_chain(0.5, played, gain=10.0, noise=1.0)
     assert good.holds and good.regret.tolist() == [0.5, 1.5] and good.reported == 1.0
-    assert check_chain(1.5, **columns, gain=10.0, noise=1.0).broken[:1] == ["pessimistic <= gap in round 1"]
-    assert check_chain(0.5, **columns | {"std": [0.5, 0.2]}, gain=10.0, noise=1.0).broken == ["gap <= width in round 2"]
-    assert check_chain(0.5, **columns, gain=0.01, noise=1.0).broken == ["with_last_beta <= bound"]
-    falling = check_chain(0.5, **columns | {"beta": [9.0, 4.0]}, gain=10.0, noise=1.0)
-    assert falling.broken == ["average <= with_last_beta"]
+    assert check_chain(1.5, played, gain=10.0, noise=1.0).broken[:1] == ["pessimistic <= gap in round 1"]
+    assert check_chain(0.5, narrow, gain=10.0, noise=1.0).broken == ["gap <= width in round 2"]
+    assert check_chain(0.5, played, gain=0.01, noise=1.0).broken == ["with_last_beta <= bound"]
+    assert check_chain(0.5, falling, gain=10.0, noise=1.0).broken == ["average <= with_last_beta"]
 
 
 # --- Theorem 2
@@ -374,7 +376,7 @@ def test_draws_of_the_prior_are_around_its_mean_on_every_path(kernel, sizes):
 def test_simulated_runs_are_those_of_the_posterior(kernel, rule):
     gp = GP(kernel, 0.3, mean=1.0)
     functions = sample_rkhs(kernel, LINE, 2.0, 3, rng(5))(LINE) + 1.0
-    runs = simulate(gp, LINE, functions, 12, rule, rng(6))
+    runs = simulate(Game(gp, LINE, 12, rule), functions, rng(6))
     for j, f in enumerate(functions):
         X = LINE[runs.chosen[j]]
         K = kernel(X, X) + 0.09 * np.eye(12)
@@ -392,7 +394,7 @@ def test_simulated_runs_are_those_of_the_posterior(kernel, rule):
 
 def test_simulated_noise_is_standardised():
     """Without a function, and with one observation, the largest ratio is |z|/σ everywhere."""
-    runs = simulate(GP(SE(0.2), 0.5), LINE, np.zeros((2000, 50)), 3, largest_variance, rng(7))
+    runs = simulate(Game(GP(SE(0.2), 0.5), LINE, 3, largest_variance), np.zeros((2000, 50)), rng(7))
     assert kstest(runs.noise[:, 1], lambda x: 2 * binormal(x) - 1).pvalue > 1e-3
     std = 1 / math.sqrt(1 + 0.25)  # μ_1(x)/σ_1(x) is largest where x was observed: z/1.25 over 0.5/√1.25
     np.testing.assert_allclose(runs.error[:, 1], runs.noise[:, 1] * std, rtol=1e-9)
@@ -413,7 +415,7 @@ SCENES = {
 def test_valid_bounds_hold_as_often_as_they_promise_and_the_printed_lemma_does_not(name):
     kernel, rule = SCENES[name]
     gp, count = GP(kernel, 0.1), 100
-    runs = simulate(gp, LINE, sample_rkhs(kernel, LINE, 1.0, count, rng(8), 12)(LINE), 60, rule, rng(9))
+    runs = simulate(Game(gp, LINE, 60, rule), sample_rkhs(kernel, LINE, 1.0, count, rng(8), 12)(LINE), rng(9))
     held = {
         schedule: int(runs.held(schedule).sum())
         for schedule in (LikelihoodRatio(1.0, 0.1), Rkhs(1.0, 0.1), PaperRkhs(1.0, 0.1, 0.1))
@@ -429,7 +431,7 @@ def test_the_likelihood_ratio_bound_is_not_idle():
     """Where f has few degrees of freedom, it fails about as often as it may: far more often than never."""
     gp = GP(SE(10.0), 1.0)
     functions = sample_rkhs(SE(10.0), LINE, 0.1, 400, rng(10), 4)(LINE)
-    runs = simulate(gp, LINE, functions, 100, uniform, rng(11))
+    runs = simulate(Game(gp, LINE, 100, uniform), functions, rng(11))
     held = int(runs.held(LikelihoodRatio(0.1, 0.5)).sum())
     assert consistent(held, 400, 0.5) and held < 0.85 * 400
 
@@ -440,7 +442,7 @@ def test_an_adversary_who_knows_f_cannot_break_the_valid_bound():
     def where_it_is_most_wrong(mean, std, _):
         return np.argmax(np.abs(functions - mean) / std, axis=1)
 
-    runs = simulate(GP(SE(0.05), 1.0), LINE, functions, 60, where_it_is_most_wrong, rng(13))
+    runs = simulate(Game(GP(SE(0.05), 1.0), LINE, 60, where_it_is_most_wrong), functions, rng(13))
     assert consistent(int(runs.held(LikelihoodRatio(0.2, 0.1)).sum()), 200, 0.9)
     assert not consistent(int(runs.held(LikelihoodRatio(0.2, 0.99)).sum()), 200, 0.9)
 
@@ -448,7 +450,7 @@ def test_an_adversary_who_knows_f_cannot_break_the_valid_bound():
 def test_functions_of_the_prior_stay_within_the_bayesian_bounds():
     kernel = Matern(2.5, 0.1)
     functions = sample_prior(GP(kernel, 0.1), [LINE], 150, rng(14))
-    runs = simulate(GP(kernel, 0.1), LINE, functions, 50, stable(AROUND, 4.0), rng(15))
+    runs = simulate(Game(GP(kernel, 0.1), LINE, 50, stable(AROUND, 4.0)), functions, rng(15))
     assert consistent(int(runs.held(BayesianFinite(50, 0.1)).sum()), 150, 0.9)
     assert not consistent(int(runs.held(Constant(BayesianFinite(50, 0.1).beta(1) / 100)).sum()), 150, 0.9)
 
@@ -457,22 +459,35 @@ def test_functions_of_the_prior_stay_within_the_bayesian_bounds():
 def test_designs_that_ignore_the_values_need_less(rule):
     kernel, norm = SE(0.05), 3.0
     bumps = norm * kernel(LINE[rng(16).integers(50, size=150)], LINE)  # as large as the norm allows
-    runs = simulate(GP(kernel, 0.1), LINE, bumps, 80, rule, rng(17))
+    runs = simulate(Game(GP(kernel, 0.1), LINE, 80, rule), bumps, rng(17))
     schedule = FixedDesign(50, norm, 0.1)
     assert consistent(int(runs.held(schedule).sum()), 150, 0.9)
     assert schedule.beta(81) < LikelihoodRatio(norm, 0.1).beta(81, float(runs.gain[:, -1].min()))
 
 
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 5))
+def test_algorithm_1_in_many_runs_is_that_of_each_alone(seed, decisions, width):
+    draw = rng(seed)
+    members = draw.integers(8, size=(decisions, width))
+    ucb, lcb = draw.integers(5, size=(2, 7, 8)).astype(float)  # with many ties
+    found = stable_choices(members, ucb, lcb)
+    for run in range(7):
+        worst = [min(ucb[run, z] for z in row) for row in members]
+        decision = worst.index(max(worst))
+        assert found.decisions[run] == decision
+        assert found.points[run] == min(members[decision], key=lambda z: lcb[run, z])
+
+
 @pytest.mark.parametrize("rule", [uniform, stable(AROUND, 4.0)], ids=["uniform", "StableOpt"])
 def test_a_calibrated_beta_holds_on_fresh_runs_and_is_much_smaller(rule):
-    gp, rounds = GP(SE(0.1), 0.05), 50
-    schedule = calibrate(gp, LINE, 1.0, 0.1, rounds, rule, rng(18), runs=240)
-    assert (schedule.xi, schedule.rounds, schedule.norm) == (0.1, rounds, 1.0)
+    game = Game(GP(SE(0.1), 0.05), LINE, 50, rule)
+    schedule = calibrate(game, 1.0, 0.1, rng(18), runs=240)
+    assert (schedule.xi, schedule.rounds, schedule.norm) == (0.1, 50, 1.0)
     for terms in (1, 3, 20):  # other functions than those simulated
-        runs = simulate(gp, LINE, sample_rkhs(gp.kernel, LINE, 1.0, 100, rng(19), terms)(LINE), rounds, rule, rng(20))
+        runs = simulate(game, sample_rkhs(game.gp.kernel, LINE, 1.0, 100, rng(19), terms)(LINE), rng(20))
         assert consistent(int(runs.held(schedule).sum()), 100, 0.9)
         assert not consistent(int(runs.held(Constant(schedule.beta(1) / 4)).sum()), 100, 0.9)
-    assert 4 * schedule.beta(1) < LikelihoodRatio(1.0, 0.1).beta(rounds, float(runs.gain[:, -1].mean()))
+    assert 4 * schedule.beta(1) < LikelihoodRatio(1.0, 0.1).beta(game.rounds, float(runs.gain[:, -1].mean()))
 
 
 @pytest.mark.parametrize(("runs", "xi", "confidence"), [(29, 0.1, 0.95), (200, 0.1, 0.95), (1000, 0.05, 0.99)])
@@ -493,8 +508,8 @@ def test_the_order_statistic_bounds_the_quantile_with_its_confidence(runs, xi, c
         (lambda: c1(0.0), ValueError, "without which C_1 is 0"),
         (lambda: regret_bound(0, 4.0, 1.0, 0.1), ValueError, "at least one round"),
         (lambda: rounds_needed(0.0, Constant(4.0), lambda t: 1.0, 0.1), ValueError, "eta above 0"),
-        (lambda: check_chain(0.0, [], [], [], [], [], 1.0, 0.1), ValueError, "at least one round"),
-        (lambda: check_chain(0.0, [1.0], [1.0, 2.0], [1.0], [1.0], [4.0], 1.0, 0.1), ValueError, "ucb with 1"),
+        (lambda: check_chain(0.0, Played([], [], [], [], []), 1.0, 0.1), ValueError, "at least one round"),
+        (lambda: check_chain(0.0, Played([1.0], [1.0, 2.0], [1.0], [1.0], [4.0]), 1.0, 0.1), ValueError, "ucb with 1"),
         (lambda: max_information_gain(GP(SE(), 0.1), LINE, 0), ValueError, "1 or more, got 0"),
         (lambda: max_information_gain(GP(SE(), 0.1), LINE, 2).at(-1), ValueError, "0 or more"),
         (lambda: information_gain(GP(SE(), 0.1), [1.0, 2.0]), ValueError, "array, got shape"),
@@ -513,11 +528,15 @@ def test_the_order_statistic_bounds_the_quantile_with_its_confidence(runs, xi, c
         (lambda: HardInstances(SE(0.05), 0.05, 1.0, 0.1)(np.zeros((3, 2))), ValueError, r"\(n, 1\) array"),
         (lambda: sample_rkhs(SE(), LINE, 0.0, 1, rng()), ValueError, "norm above 0"),
         (lambda: sample_rkhs(SE(), LINE, 1.0, 1, rng(), terms=51), ValueError, "between 1 and 50"),
-        (lambda: simulate(GP(SE(), 0.1), LINE, np.zeros((1, 3)), 1, uniform, rng()), ValueError, "at 50 points"),
-        (lambda: simulate(GP(SE(), 0.1), LINE, np.zeros((1, 50)), 0, uniform, rng()), ValueError, "one round"),
+        (lambda: simulate(Game(GP(SE(), 0.1), LINE, 1, uniform), np.zeros((1, 3)), rng()), ValueError, "at 50 points"),
+        (lambda: Game(GP(SE(), 0.1), LINE, 0, uniform), ValueError, "one round"),
         (lambda: stable([1, 2], 4.0), ValueError, "one row of candidates"),
-        (lambda: calibrate(GP(SE(), 0.1), LINE, 1.0, 0.1, 5, uniform, rng(), runs=100), ValueError, "at least 29 runs"),
-        (lambda: calibrate(GP(SE(), 0.1), LINE, 1.0, 1.5, 5, uniform, rng()), ValueError, "strictly between"),
+        (
+            lambda: calibrate(Game(GP(SE(), 0.1), LINE, 5, uniform), 1.0, 0.1, rng(), runs=100),
+            ValueError,
+            "at least 29 runs",
+        ),
+        (lambda: calibrate(Game(GP(SE(), 0.1), LINE, 5, uniform), 1.0, 1.5, rng()), ValueError, "strictly between"),
         (lambda: consistent(5, 4, 0.9), ValueError, "between 0 and 4"),
     ],
 )

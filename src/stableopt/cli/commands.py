@@ -1,8 +1,9 @@
-"""The command line: what a person types, and the tables and progress bars that they see."""
+"""The command line: its commands, tables and progress bars."""
 
 from __future__ import annotations
 
 import time
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Annotated
 
@@ -12,13 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-import stableopt
 from stableopt.base.arrays import Array
 from stableopt.cli.reproduce import reproduce
 from stableopt.cli.verify import make_folder, verify
 from stableopt.loop.rules import ALGORITHMS
-from stableopt.paper import demo as demonstration
-from stableopt.problems import PROBLEMS
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(verify)
@@ -33,7 +31,7 @@ _PLAYS = (("peaks", 3, 30, (5, 15, 30)), ("polynomial", 10, 100, (20, 50, 100)))
 def root(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
     """Find decisions that stay good when they are perturbed."""
     if version:
-        console.print(f"stableopt {stableopt.__version__}")
+        console.print(f"stableopt {version_of('stableopt')}")
         raise typer.Exit
 
 
@@ -43,6 +41,9 @@ def demo(
     runs: Annotated[int, typer.Option(min=1, help="Runs of every algorithm on each problem.")] = 10,
 ) -> None:
     """Compare the paper's five algorithms on its running example and its polynomial; draw the figures."""
+    from stableopt.paper import demo as demonstration
+    from stableopt.problems import PROBLEMS
+
     make_folder(out)
     started = time.perf_counter()
     names = list(ALGORITHMS)

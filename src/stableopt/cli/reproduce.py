@@ -1,6 +1,6 @@
-"""``stableopt reproduce NAME``: run an experiment of the paper, show and save what came out, and judge its claims.
+"""``stableopt reproduce NAME``: run an experiment of the paper, show and save its results, and judge its claims.
 
-Bad input ends with exit code 2 before anything is written; an interrupted run keeps what was finished and continues
+Bad input ends with exit code 2 before anything is written; an interrupted run keeps its finished parts and continues
 when the same command is given again.
 """
 
@@ -30,7 +30,7 @@ errors = Console(stderr=True)
 
 
 class _RefusedError(Exception):
-    """Something that a person can put right; shown without a traceback."""
+    """A mistake that a person can put right; shown without a traceback."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def _perform(kind: type[Experiment], plan: Plan, out: Path, engine: Engine) -> P
     started = time.perf_counter()
     with _progress() as progress:
         bar = progress.add_task(f"{kind.name}: loading", total=plan.runs)
-        with threadpool_limits(1):  # as in the workers: what is fitted here enters the results, too
+        with threadpool_limits(1):  # as in the workers: models fitted here enter the results, too
             loaded = kind.load(plan)
         done: list[None] = []
 
@@ -166,9 +166,9 @@ def _perform(kind: type[Experiment], plan: Plan, out: Path, engine: Engine) -> P
 
 
 def _perform_all(chosen: list[tuple[type[Experiment], Plan]], without: list[str], out: Path, engine: Engine) -> None:
-    """Run the experiments one after the other and write the page, which also says what was left out and why.
+    """Run the experiments one after the other and write the page. The page names those left out, with the reason.
 
-    ``without`` names those that have none of the algorithms, as was asked for; data that cannot be had are an error.
+    without: the experiments that have none of the algorithms. They are no error; missing data are one.
     """
     from stableopt.paper.experiments.base import DataError
     from stableopt.paper.experiments.page import page
@@ -211,7 +211,7 @@ def _show(performed: Performed) -> None:
 
 @contextmanager
 def _folder(out: Path) -> Iterator[None]:
-    """The output folder; if nothing could be written into it, what was made of it is removed again."""
+    """The output folder; if nothing can be written into it, new folders are removed again."""
     missing = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -231,7 +231,7 @@ def _folder(out: Path) -> Iterator[None]:
 
 @contextmanager
 def _kind_errors(out: Path) -> Iterator[None]:
-    """What a person can put right ends in one sentence and exit code 2."""
+    """Errors that a person can put right end in one sentence and exit code 2."""
     try:
         yield
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""``stableopt verify``: measure on sampled functions whether everything that is promised holds, and how loose it is.
+"""``stableopt verify``: measure on sampled functions whether all promises hold, and how loose they are.
 
 Every line of the table is judged by the binomial distribution; negative controls must fail. Exit code 0: all lines are
 as they should be; 1: some are not; 2: bad input.
@@ -20,13 +20,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from stableopt.paper.verification import boxes, reports, tradeoff
-from stableopt.paper.verification.bounds import coverage
-from stableopt.paper.verification.cases import CASES
-from stableopt.paper.verification.certificates import Certificates, chain, check_certificates
 from stableopt.paper.verification.checks import Check
-from stableopt.paper.verification.hard import HardResults, hard_experiment
-from stableopt.paper.verification.tradeoff import Tradeoff
+from stableopt.paper.verification.results import Certificates, HardResults, Tradeoff
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -57,7 +52,7 @@ FULL = Plan(functions=1000, rounds=100, reports=100, boxes=100, hard=(64, 400), 
 
 @dataclass
 class Evidence:
-    """What was measured."""
+    """All measurements of a plan."""
 
     plan: Plan
     seed: int
@@ -73,7 +68,15 @@ class Evidence:
 
 
 def gather(plan: Plan, seed: int = 0, step: Callable[[str], None] = lambda what: None) -> Evidence:
-    """All measurements of a plan; ``step`` is told what comes next, `steps(plan)` times."""
+    """All measurements of a plan; ``step`` is told what comes next, as often as `steps` says."""
+    from stableopt.paper.verification.bounds import coverage
+    from stableopt.paper.verification.boxes import boxes
+    from stableopt.paper.verification.cases import CASES
+    from stableopt.paper.verification.certificates import chain, check_certificates
+    from stableopt.paper.verification.hard import check_hard, hard_experiment
+    from stableopt.paper.verification.reports import reports
+    from stableopt.paper.verification.tradeoff import tradeoff
+
     found = Evidence(plan, seed)
     kernels = [case for case in CASES.values() if case.name in ("SE", "Matérn 5/2")]
     for case in kernels:
@@ -93,7 +96,7 @@ def gather(plan: Plan, seed: int = 0, step: Callable[[str], None] = lambda what:
     found.checks += boxes(plan.boxes, 15, seed)
     step("Theorem 2")
     found.hard = hard_experiment(runs=plan.hard[0], rounds=plan.hard[1], seed=seed)
-    found.checks += found.hard.checks()
+    found.checks += check_hard(found.hard)
     step("the polynomial")
     found.tradeoff = tradeoff(runs=plan.polynomial[0], rounds=plan.polynomial[1], seed=seed)
     return found
@@ -101,6 +104,8 @@ def gather(plan: Plan, seed: int = 0, step: Callable[[str], None] = lambda what:
 
 def steps() -> int:
     """How many steps `gather` has."""
+    from stableopt.paper.verification.cases import CASES
+
     return 2 + 3 * len(CASES) + 3
 
 
@@ -221,7 +226,7 @@ def _tradeoff(found: Evidence) -> Table:
 
 
 def make_folder(out: Path) -> None:
-    """A folder for what a command writes; if it cannot be written, the command ends here."""
+    """Make the folder for a command's files; if it cannot be written, the command ends here."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / ".writable").touch()

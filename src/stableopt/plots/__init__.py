@@ -1,22 +1,15 @@
-"""Pictures of problems, beliefs and comparisons. Needs matplotlib: ``pip install 'stableopt[plots]'``."""
+"""Pictures of beliefs and stability profiles. Needs matplotlib: ``pip install 'stableopt[plots]'``.
 
-from stableopt.plots.drawing import (
-    BLACK,
-    BLUE,
-    COLOURS,
-    GREEN,
-    ORANGE,
-    PINK,
-    RED,
-    SKY,
-    belief,
-    colour_of,
-    curves,
-    objective,
-    profile,
-    share_legend,
-    surface,
-)
+Functions draw on the axes given and return nothing, so figures can be composed.
+"""
 
-__all__ = ["BLACK", "BLUE", "COLOURS", "GREEN", "ORANGE", "PINK", "RED", "SKY", "belief", "colour_of", "curves"]
-__all__ += ["objective", "profile", "share_legend", "surface"]
+try:
+    import matplotlib  # noqa: F401
+except ImportError as error:  # pragma: no cover - shown by a test in a process without matplotlib
+    raise ImportError("stableopt.plots needs matplotlib: pip install 'stableopt[plots]'") from error
+
+from stableopt.plots.beliefs import belief
+from stableopt.plots.profiles import profile
+from stableopt.plots.style import share_legend
+
+__all__ = ["belief", "profile", "share_legend"]

@@ -58,7 +58,7 @@ def films() -> Problem:
 
 @cache
 def recipe() -> Problem:
-    """A cake that is still good if one ingredient is replaced and the oven is off by 10 °C (categories and a ball).
+    """A cake for unreliable kitchens: one ingredient is replaced, and the oven is off by 10 °C (categories and a ball).
 
     Columns 0 to 3 hold the numbers of flour (wheat, spelt, rye, oat), fat (butter, margarine, oil), raising agent
     (baking powder, yeast, eggs) and sugar (white, brown, honey, syrup); column 4 is the temperature of the oven in

@@ -24,8 +24,8 @@ from stableopt.sets.uncertainty import Estimate, Parameters
 def wind() -> Problem:
     """A turbine whose pitch and rotor speed are set once for all wind speeds from 6 to 18 m/s (unknown parameter).
 
-    x = (pitch in degrees, rotor speed in rpm). Every wind has its own best set point, strong wind pays best, but a
-    pitch that is too small for it overloads the turbine, and one that is too large stalls it in weak wind.
+    x = (pitch in degrees, rotor speed in rpm). Every wind has its own best set point, and strong wind pays best. But
+    too small a pitch overloads the turbine in strong wind, and too large a pitch stalls it in weak wind.
     """
     return Problem(
         name="wind",
@@ -57,7 +57,7 @@ def dose() -> Problem:
     x = (amount in mg, interval τ in h). In the steady state of one compartment with k = clearance / volume, the
     concentration is c = amount / (volume (1 − e^{−kτ})) after each dose and e^{−kτ} c before the next. The lowest
     one should be effective and the highest one not toxic, and long intervals are convenient. The true θ lies in an
-    ellipse around the estimate that reaches ±2 l/h and ±12 l; Θ is larger, so there are points that nobody chooses.
+    ellipse around the estimate that reaches ±2 l/h and ±12 l. Θ is larger: the adversary never chooses some points.
     """
     clearances, volumes = np.linspace(2.0, 8.0, 7), np.linspace(24.0, 56.0, 5)
     return Problem(

@@ -1,13 +1,18 @@
-"""The paper's theory as running code: what can be promised, what cannot, and evidence for both.
+"""The paper's theory as running code: promises, limits, and evidence for both.
 
-information gain · Theorem 1 (rounds that suffice) · Theorem 2 (rounds that are necessary) · functions from the classes
-that the theorems speak of · simulated runs, which measure how often bounds hold and calibrate smaller ones.
+information     how much observations tell about f
+theorem1        rounds that suffice, and the proof checked on a run
+theorem2        rounds that are necessary: the hard functions
+sampling        random functions from the classes of the theorems
+simulation      many runs at once: how often bounds hold, and smaller bounds from that
+covering        certificates on boxes that are proved
 """
 
 from stableopt.theory.covering import RigorousReport, certify, rigorous_certificate
 from stableopt.theory.information import GainBracket, gain_rate, information_gain, max_information_gain
 from stableopt.theory.sampling import RkhsFunctions, sample_prior, sample_rkhs
 from stableopt.theory.simulation import (
+    Game,
     Rule,
     Runs,
     calibrate,
@@ -16,9 +21,10 @@ from stableopt.theory.simulation import (
     optimistic,
     simulate,
     stable,
+    stable_choices,
     uniform,
 )
-from stableopt.theory.theorem1 import Chain, c1, check_chain, regret_bound, rounds_needed
+from stableopt.theory.theorem1 import Chain, Played, c1, check_chain, regret_bound, rounds_needed
 from stableopt.theory.theorem2 import (
     Bump,
     HardInstances,
@@ -34,7 +40,9 @@ __all__ = [
     "Bump",
     "Chain",
     "GainBracket",
+    "Game",
     "HardInstances",
+    "Played",
     "RigorousReport",
     "RkhsFunctions",
     "Rule",
@@ -60,6 +68,7 @@ __all__ = [
     "sample_rkhs",
     "simulate",
     "stable",
+    "stable_choices",
     "uniform",
     "valley_norm",
     "valley_width",

@@ -30,12 +30,12 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices, Mask, cartesian
-from stableopt.base.checks import is_number
+from stableopt.base.checks import positive
 from stableopt.base.values import ReadOnly
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.space import SpacePosterior, SpaceSetting
@@ -49,19 +49,40 @@ BUDGET = 300_000  # evaluations of the posterior
 SHARE = 0.05  # of the numerical bound on the regret: how much wider each side of the certificate may be by default
 _BATCH = 128  # cells that are split together
 _COMBINATIONS = 4096  # of discrete values that are gone through
-_SCENARIOS = 12  # that are tried in every cell, besides those that were good in the cell that it is a part of
-_KEPT = 2  # scenarios of a cell that its parts try again, and vary
-_CAREFULLY = 256  # scenarios for a decision that seems to be the best so far
+_SCENARIOS = 12  # tried in every cell, besides the good ones of the larger cell around it
+_KEPT = 2  # scenarios of a cell; its parts try and vary them
+_CAREFULLY = 256  # scenarios for the decision that seems best
 _PLAYS = 48  # of the game between corners and scenarios
 _ROUNDING = 1e-9  # relative to what the bounds are sums of
 
-Assess = Callable[[Array, Array, Array], tuple[Array, Array, Indices, Array]]
-"""From cells (low, high) and notes on them: upper bounds, values that are reached, the axis to split, new notes."""
+
+class _Cells(NamedTuple):
+    """Boxes, and notes on them that their parts inherit: one row each."""
+
+    low: Array
+    high: Array
+    notes: Array
+
+
+class _Assessed(NamedTuple):
+    """Bounds on cells, and how to go on."""
+
+    bounds: Array
+    """Upper bounds on the function that is maximised (n,)."""
+    reached: Array
+    """Values of the function that some point of each cell reaches (n,)."""
+    axis: Indices
+    """Where to split each cell (n,)."""
+    notes: Array
+    """For the parts of each cell."""
+
+
+_Assess = Callable[[_Cells], _Assessed]
 
 
 @dataclass(frozen=True, eq=False)
 class RigorousReport(ReadOnly):
-    """What is proved about a decision: true wherever the confidence bounds are, whatever a search may have missed."""
+    """Proved bounds on a decision. They are true wherever the confidence bounds are."""
 
     decision: Any
     lower: float
@@ -84,9 +105,12 @@ class RigorousReport(ReadOnly):
 def certify(optimizer: Optimizer, *, tolerance: float | None = None, budget: int = BUDGET) -> RigorousReport:
     """The certificate of the decision that the optimiser reports now, proved.
 
-    Refines until each bound is within ``tolerance`` of a value that is reached (default: a twentieth of the bound on
-    the regret), or until about ``budget`` evaluations are spent. For floats with balls, rectangles, relative
-    tolerances or parameters, SE and Matérn kernels, and one model (not ``method="bayes"``).
+    For floats with balls, rectangles, relative tolerances or parameters, SE and Matérn kernels, and one model (not
+    ``method="bayes"``).
+
+    tolerance: each bound is refined until it is this close to a value that is reached. Default: a twentieth of the
+        bound on the regret.
+    budget: about how many evaluations are spent at most.
     """
     report = optimizer.report()
     state = optimizer.state
@@ -116,8 +140,7 @@ def rigorous_certificate(
     if not isinstance(model, Posterior):
         raise TypeError(f"expected the posterior of one GP, got {type(model).__name__}: use 'map' or a GP")
     for value, what in ((beta, "beta"), (tolerance, "tolerance"), (budget, "budget")):
-        if not (is_number(value) and value > 0):
-            raise ValueError(f"expected a {what} above 0, got {value!r}")
+        positive(value, f"a {what} above 0")
     covering = _Covering(model, region, beta, np.ones(region.points_space.dim) if posterior.scaled else None)
     lower, upper, sure = _worst_case(covering, np.asarray(decision, dtype=float), tolerance, budget // 4)
     optimum, _, best = _optimum(covering, tolerance, budget)
@@ -127,7 +150,7 @@ def rigorous_certificate(
 
 @dataclass
 class _Covering:
-    """Bounds on boxes of points, and what they cost so far."""
+    """Bounds on boxes of points, and their cost so far."""
 
     posterior: Posterior
     region: SpaceRegion
@@ -168,7 +191,7 @@ class _Covering:
         return np.sqrt(interpolation_error(self.posterior.gp.kernel, widths * scale))
 
     def slack(self, widths: Array) -> Array:
-        """What the values at the corners of boxes may fall short of (n,)."""
+        """How much larger values inside boxes can be than interpolation between the corners (n,)."""
         return np.asarray(self._slope * (self.axis_errors(widths).sum(axis=1) + _ROUNDING * self._deviation))
 
     @property
@@ -182,7 +205,8 @@ def _worst_case(covering: _Covering, x: Array, tolerance: float, budget: int) ->
     target = [c for mover in region.movers for c in _moved(mover)]
     bits = _corner_bits(len(target))
 
-    def assess(low: Array, high: Array, notes: Array) -> tuple[Array, Array, Indices, Array]:
+    def assess(cells: _Cells) -> _Assessed:
+        low, high, notes = cells
         n, corners = len(low), len(bits)
         S = np.where(bits, high[:, None], low[:, None]).reshape(n * corners, -1)
         X = np.tile(x, (n * corners, 1))
@@ -192,10 +216,11 @@ def _worst_case(covering: _Covering, x: Array, tolerance: float, budget: int) ->
         inside = region.points(X[:n], region.project(X[:n], (low + high) / 2))
         axis = np.argmax(covering.axis_errors(widths)[:, target] + 1e-9 * (high - low), axis=1) if target else None
         bounds = np.where(_outside(region, low, high), -np.inf, top + covering.slack(widths))
-        return bounds, covering.values(inside, -1), np.zeros(n, np.intp) if axis is None else axis, notes
+        return _Assessed(bounds, covering.values(inside, -1), np.zeros(n, np.intp) if axis is None else axis, notes)
 
     roots = _scenario_roots(region)
-    best, _, sure = _branch_and_bound(*roots, np.empty((len(roots[0]), 0)), assess, covering, tolerance, budget)
+    cells = _Cells(*roots, np.empty((len(roots[0]), 0)))
+    best, _, sure = _branch_and_bound(cells, assess, covering, tolerance, budget)
     scenarios = region.scenarios(_CAREFULLY, 0)
     at = region.points(np.tile(x, (len(scenarios), 1)), scenarios)
     return -best, float(covering.values(at, 1).min()), sure
@@ -208,7 +233,8 @@ def _optimum(covering: _Covering, tolerance: float, budget: int) -> tuple[float,
     steps = np.where(_chosen(region), 0.0, np.vstack([np.zeros((1, q)), np.eye(q), -np.eye(q)]))
     bits = _corner_bits(region.dim)
 
-    def assess(low: Array, high: Array, notes: Array) -> tuple[Array, Array, Indices, Array]:
+    def assess(cells: _Cells) -> _Assessed:
+        low, high, notes = cells
         n, corners = len(low), len(bits)
         V = np.where(bits, high[:, None], low[:, None])  # (n, corners, d)
         # Their root: near a minimum, being off by δ costs δ² only, and a search by small steps arrives nowhere.
@@ -228,11 +254,11 @@ def _optimum(covering: _Covering, tolerance: float, budget: int) -> tuple[float,
         padded = np.hstack([high - low, np.zeros((n, region.points_space.dim - region.dim))])
         axis = np.argmax(covering.axis_errors(padded)[:, : region.dim] + 1e-9 * (high - low), axis=1)
         reached = np.full(n, _reached(covering, V, S, values.min(axis=2)))
-        return bounds, reached, axis, np.take_along_axis(S, top[:, :, None], 1).reshape(n, -1)
+        return _Assessed(bounds, reached, axis, np.take_along_axis(S, top[:, :, None], 1).reshape(n, -1))
 
     low, high = _decision_roots(region)
     notes = np.tile(np.resize(common, (_KEPT, q)).ravel(), (len(low), 1))
-    return _branch_and_bound(low, high, notes, assess, covering, tolerance, budget)
+    return _branch_and_bound(_Cells(low, high, notes), assess, covering, tolerance, budget)
 
 
 def _reached(covering: _Covering, V: Array, S: Array, worst: Array) -> float:
@@ -245,11 +271,12 @@ def _reached(covering: _Covering, V: Array, S: Array, worst: Array) -> float:
 
 
 def _branch_and_bound(
-    low: Array, high: Array, notes: Array, assess: Assess, covering: _Covering, tolerance: float, budget: int
+    cells: _Cells, assess: _Assess, covering: _Covering, tolerance: float, budget: int
 ) -> tuple[float, float, bool]:
     """Upper bound on a maximum over cells, the largest value reached, and whether they are as close as wanted."""
     end = covering.evaluations + budget
-    bounds, values, axis, notes = assess(low, high, notes)
+    low, high, _ = cells
+    bounds, values, axis, notes = assess(cells)
     best, settled = float(values.max()), -math.inf
     while True:
         active = (bounds > best + tolerance) & np.any(high > low, axis=1)
@@ -261,12 +288,12 @@ def _branch_and_bound(
         order = np.argsort(-bounds, kind="stable")
         split, rest = order[:_BATCH], order[_BATCH:]
         halves = _halved(low[split], high[split], axis[split])
-        new = assess(*halves, np.tile(notes[split], (2, 1)))
-        best = max(best, float(new[1].max()))
-        known = np.minimum(new[0], np.tile(bounds[split], 2))  # a part cannot be worse than the whole
+        new = assess(_Cells(*halves, np.tile(notes[split], (2, 1))))
+        best = max(best, float(new.reached.max()))
+        known = np.minimum(new.bounds, np.tile(bounds[split], 2))  # a part cannot be worse than the whole
         low, high = np.vstack([low[rest], halves[0]]), np.vstack([high[rest], halves[1]])
-        bounds, axis = np.concatenate([bounds[rest], known]), np.concatenate([axis[rest], new[2]])
-        notes = np.vstack([notes[rest], new[3]])
+        bounds, axis = np.concatenate([bounds[rest], known]), np.concatenate([axis[rest], new.axis])
+        notes = np.vstack([notes[rest], new.notes])
 
 
 def _halved(low: Array, high: Array, axis: Indices) -> tuple[Array, Array]:
@@ -315,17 +342,17 @@ def _corner_bits(dim: int) -> Mask:
 
 
 def _moved(mover: Any) -> list[int]:
-    """Which column each coordinate of the mover's scenarios changes."""
+    """The column that each coordinate of the mover's scenarios changes."""
     return list(mover.columns[: mover.width])
 
 
 def _chosen(region: SpaceRegion) -> Mask:
-    """Which coordinates of a scenario are numbers of choices (q,)."""
+    """Whether a coordinate of a scenario is the number of a choice (q,)."""
     return np.array([isinstance(m, ChoiceMover) for m in region.movers for _ in range(m.width)], dtype=bool)
 
 
 def _outside(region: SpaceRegion, low: Array, high: Array) -> Mask:
-    """Which cells of scenarios lie outside the ball of some mover altogether (n,)."""
+    """Whether a cell of scenarios lies outside the ball of some mover altogether (n,)."""
     outside, start = np.zeros(len(low), dtype=bool), 0
     for mover in region.movers:
         part = slice(start, start + mover.width)

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
 
 from stableopt.base.arrays import Array, Indices, cartesian, frozen
-from stableopt.base.checks import is_number, is_whole, matrix
+from stableopt.base.checks import matrix, number, whole
 from stableopt.base.values import ReadOnly
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.gp import GP
@@ -47,8 +47,7 @@ def max_information_gain(gp: GP, points: ArrayLike | Sequence[Array], rounds: in
     ``points`` are rows (n, p), or the blocks of a domain (a list of arrays (n_i, p_i), such as ``Grid.blocks``) whose
     combinations are the candidates: then a kernel that is a product over them needs no memory for the rows.
     """
-    if not is_whole(rounds, 1):
-        raise ValueError(f"expected a number of rounds of 1 or more, got {rounds!r}")
+    whole(rounds, 1, "a number of rounds of 1 or more")
     blocks = _blocks(points)
     chosen, gains, ratios, tangents = _greedy(gp, blocks, rounds)
     upper = _upper(gains, ratios, tangents)
@@ -80,8 +79,7 @@ class GainBracket(ReadOnly):
         loose where T points do not cover the domain: choose more greedy rounds.
         """
         rounds = len(self.lower)
-        if t < 0:
-            raise ValueError(f"expected a number of observations of 0 or more, got {t}")
+        whole(t, 0, "a number of observations of 0 or more")
         if t <= rounds:
             return (float(self.lower[t - 1]), float(self.upper[t - 1])) if t else (0.0, 0.0)
         points = cartesian(self.blocks)
@@ -91,9 +89,9 @@ class GainBracket(ReadOnly):
         for _ in range(8):  # multiplicative steps: F(w) never decreases along them
             variance = _gain_of_design(self.gp, points[support], weights)[1]
             weights = np.asarray(weights * variance * (t / (weights @ variance)))
-        whole: Array = np.floor(weights)
-        kept = whole > 0
-        lower = _gain_of_design(self.gp, points[support[kept]], whole[kept])[0] if kept.any() else 0.0
+        rounded: Array = np.floor(weights)
+        kept = rounded > 0
+        lower = _gain_of_design(self.gp, points[support[kept]], rounded[kept])[0] if kept.any() else 0.0
         upper = _tangent_bound(self.gp, points, support, weights, t)
         # The t observations split into parts of size T at most, which tell at most γ_T each.
         split = float(self.upper[-1]) * math.ceil(t / rounds)
@@ -106,8 +104,9 @@ def gain_rate(kernel: Kernel, t: float, dim: int) -> float:
     (log t)^{p+1} for SE and t^{p(p+1)/(2ν + p(p+1))} log t for Matérn, in p dimensions.
     """
     kernel = _unscaled(kernel)
-    if not (is_number(t) and t >= 1) or dim < 1:
-        raise ValueError(f"expected t >= 1 and a dimension >= 1, got t={t!r} and dim={dim!r}")
+    whole(dim, 1, "a dimension of 1 or more")
+    if number(t, "t >= 1") < 1:
+        raise ValueError(f"expected t >= 1, got {t!r}")
     if isinstance(kernel, SE):
         return math.log(t) ** (dim + 1)
     power = dim * (dim + 1)

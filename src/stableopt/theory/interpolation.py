@@ -64,6 +64,6 @@ def _stationary_error(kernel: Stationary, widths: Array) -> Array:
 def _moment(order: float, freedom: float) -> float:
     """E|T|^n for Student's t with these degrees of freedom; the normal distribution if there are infinitely many."""
     common = math.gamma((order + 1) / 2) / math.sqrt(math.pi)
-    if freedom > 300:  # the normal limit, reached from above: what is missing is added
+    if freedom > 300:  # the normal limit, with an allowance: the moments come down to it from above
         return common * float(2 ** (order / 2)) * (1.0 if freedom == math.inf else 1 + 8 / freedom)
     return common * float(freedom ** (order / 2)) * math.gamma((freedom - order) / 2) / math.gamma(freedom / 2)

@@ -1,9 +1,9 @@
-"""Functions from the classes that the theory speaks of: of RKHS norm exactly B, and drawn from a GP prior.
+"""Functions from the theory's classes: of RKHS norm exactly B, and drawn from a GP prior.
 
 Notation
     f = Σ_i a_i k(c_i, ·)    a kernel expansion with centres c_i; its RKHS norm is (aᵀKa)^{1/2}, K = k(c, c)
-    n                        number of points of a grid, at which a draw f ~ GP(m, k) is wanted
-    C                        the circulant matrix of a stationary kernel on a torus that contains the grid
+    n                        number of points of a grid, for a draw f ~ GP(m, k) on it
+    C                        the circulant matrix of a stationary kernel on a torus around the grid
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cholesky, eigh
 
 from stableopt.base.arrays import Array, cartesian, frozen
-from stableopt.base.checks import is_number, matrix
+from stableopt.base.checks import matrix, positive
 from stableopt.base.values import ReadOnly
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled, Sum
 from stableopt.model.gp import GP
@@ -56,10 +56,9 @@ def sample_rkhs(
 ) -> RkhsFunctions:
     """Random functions of RKHS norm exactly ``norm``: Gaussian weights on the centres (m, p), scaled.
 
-    With ``terms``, each function uses that many of the centres, chosen at random; few terms make few large features.
+    terms: how many random centres each function uses; few terms make few large features. Default: all.
     """
-    if not (is_number(norm) and norm > 0):
-        raise ValueError(f"expected an RKHS norm above 0, got {norm!r}")
+    positive(norm, "an RKHS norm above 0")
     points = matrix(centres, "centres")
     if terms is not None and not 1 <= terms <= len(points):
         raise ValueError(f"expected between 1 and {len(points)} terms, as many as centres, got {terms!r}")
@@ -111,7 +110,7 @@ def _dense(kernel: Kernel, points: Array, normal: Array) -> Array:
         except LinAlgError:
             continue
         return np.ascontiguousarray((L @ normal).T)
-    raise ValueError(f"expected a positive semi-definite kernel, got {kernel!r}, whose matrix is not")
+    raise ValueError(f"expected a positive semi-definite kernel, got {kernel!r}: its matrix on these points is not")
 
 
 def _circulant(kernel: Kernel, blocks: Sequence[Array], count: int, rng: np.random.Generator) -> Array:
@@ -157,8 +156,8 @@ def _embedding(kernel: Kernel, blocks: Sequence[Array]) -> Array:
         if clipped <= _CLIPPED * row.flat[0]:
             return eigenvalues
     raise ValueError(
-        f"expected a lengthscale that is short against the grid, got {kernel!r}, whose embedding would be off by "
-        f"{clipped:.1g}: use a coarser grid or a shorter lengthscale"
+        f"expected a lengthscale much shorter than the grid, got {kernel!r}: its embedding would be off by "
+        f"{clipped:.1g}; use a coarser grid or a shorter lengthscale"
     )
 
 

@@ -1,4 +1,4 @@
-"""Many runs at once on a finite domain, to measure how often bounds hold and to calibrate a beta that needs no proof.
+"""Many runs at once on a finite domain: how often bounds hold, and a β calibrated by them instead of a proof.
 
 Notation
     F, n, T      functions, candidates, rounds
@@ -15,19 +15,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, Indices, frozen
-from stableopt.base.checks import is_number, matrix
+from stableopt.base.checks import matrix, share, whole
 from stableopt.base.values import ReadOnly
 from stableopt.loop.schedules import Calibrated, Schedule
 from stableopt.model.gp import GP
 from stableopt.theory.sampling import sample_rkhs
 
 Rule = Callable[[Array, Array, np.random.Generator], Indices]
-"""Which candidate each run measures next (F,), from mean and std (F, n)."""
+"""Chooses the candidate that each run measures next (F,), from mean and std (F, n)."""
 
 _ENTRIES = 1 << 23  # of V, for the runs that go side by side
 _NEGLIGIBLE = 1e-16  # of the prior variance: less noise than that in μ_s changes no bound, and its ratio is rounding
@@ -39,7 +40,7 @@ def uniform(mean: Array, std: Array, rng: np.random.Generator) -> Indices:
 
 
 def largest_variance(mean: Array, std: Array, rng: np.random.Generator) -> Indices:
-    """The candidate that is least known."""
+    """The candidate with the largest standard deviation."""
     return np.asarray(np.argmax(std, axis=1))
 
 
@@ -56,18 +57,50 @@ def stable(sets: ArrayLike, beta: float) -> Rule:
 
     def rule(mean: Array, std: Array, rng: np.random.Generator) -> Indices:
         width = math.sqrt(beta) * std
-        decisions = np.argmax((mean + width)[:, members].min(axis=2), axis=1)  # Alg. 1, line 2
-        reached = members[decisions]
-        rows = np.arange(len(mean))
-        lcb = np.take_along_axis(mean - width, reached, axis=1)
-        return np.asarray(reached[rows, np.argmin(lcb, axis=1)])  # Alg. 1, line 3
+        return stable_choices(members, mean + width, mean - width).points
 
     return rule
 
 
+class StableChoices(NamedTuple):
+    """The choices of Algorithm 1 in F runs."""
+
+    decisions: Indices
+    """x̃_t, as rows of the sets (F,)."""
+    points: Indices
+    """The candidates to measure (F,)."""
+
+
+def stable_choices(members: Indices, ucb: Array, lcb: Array) -> StableChoices:
+    """One round of Algorithm 1 in many runs at once, from bounds on all candidates (F, n).
+
+    members: the candidates in A(d), a row per decision, repeated to fill it up.
+    """
+    decisions = np.argmax(ucb[:, members].min(axis=2), axis=1)  # Alg. 1, line 2
+    reached = members[decisions]
+    worst = np.argmin(np.take_along_axis(lcb, reached, axis=1), axis=1)  # Alg. 1, line 3
+    return StableChoices(decisions, reached[np.arange(len(reached)), worst])
+
+
+@dataclass(frozen=True, eq=False)
+class Game(ReadOnly):
+    """A game to simulate: a model on a finite domain, a number of rounds, and a rule that plays them."""
+
+    gp: GP
+    """The prior, and the noise of the measurements."""
+    points: Array
+    """The candidates (n, p)."""
+    rounds: int
+    rule: Rule
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", matrix(self.points, "points"))
+        whole(self.rounds, 1, "at least one round")
+
+
 @dataclass(frozen=True, eq=False)
 class Runs(ReadOnly):
-    """What F runs of T rounds showed."""
+    """F runs of T rounds."""
 
     chosen: Indices
     """The measured candidates (F, T)."""
@@ -84,33 +117,45 @@ class Runs(ReadOnly):
         return np.asarray(np.all(self.error <= np.sqrt(beta), axis=1))
 
 
-def simulate(
-    gp: GP, points: ArrayLike, functions: ArrayLike, rounds: int, rule: Rule, rng: np.random.Generator
-) -> Runs:
-    """One run of the rule per function, given by its values at the points (F, n), with Gaussian noise of the GP."""
-    candidates, values = matrix(points, "points"), np.asarray(functions, dtype=float)
+def simulate(game: Game, functions: ArrayLike, rng: np.random.Generator) -> Runs:
+    """One run per function, given by its values at the points (F, n), with Gaussian noise of the GP."""
+    candidates, values = game.points, np.asarray(functions, dtype=float)
     if values.ndim != 2 or values.shape[1] != len(candidates) or len(values) == 0:
         raise ValueError(f"expected values of functions at {len(candidates)} points as rows, got {values.shape}")
-    if rounds < 1:
-        raise ValueError(f"expected at least one round, got {rounds!r}")
-    K, mean = gp.kernel(candidates, candidates), gp.prior_mean(candidates)
-    noise = gp.noise_variance(np.diag(K))
-    if np.ptp(noise) > 0:
-        raise ValueError(f"expected a noise well above 1e-6 of the prior's standard deviation, got {gp.noise}")
-    together = max(1, _ENTRIES // (rounds * len(candidates)))
+    prior = _Prior.of(game.gp, candidates)
+    together = max(1, _ENTRIES // (game.rounds * len(candidates)))
     parts = [
-        _simulate(K, float(noise[0]), values[i : i + together] - mean, mean, rounds, rule, rng)
+        _simulate(prior, values[i : i + together] - prior.mean, game.rounds, game.rule, rng)
         for i in range(0, len(values), together)
     ]
     chosen, error, ratio, gain = (np.concatenate(items) for items in zip(*parts, strict=True))
     return Runs(frozen(chosen), frozen(error), frozen(ratio), frozen(gain))
 
 
+class _Prior(NamedTuple):
+    """A GP on the candidates."""
+
+    K: Array
+    """Covariance (n, n)."""
+    mean: Array
+    """(n,)"""
+    noise: float
+    """Variance of the noise."""
+
+    @classmethod
+    def of(cls, gp: GP, candidates: Array) -> _Prior:
+        K = gp.kernel(candidates, candidates)
+        noise = gp.noise_variance(np.diag(K))
+        if np.ptp(noise) > 0:
+            raise ValueError(f"expected a noise well above 1e-6 of the prior's standard deviation, got {gp.noise}")
+        return cls(K, gp.prior_mean(candidates), float(noise[0]))
+
+
 def _simulate(
-    K: Array, noise: float, f: Array, prior: Array, rounds: int, rule: Rule, rng: np.random.Generator
+    prior: _Prior, f: Array, rounds: int, rule: Rule, rng: np.random.Generator
 ) -> tuple[Indices, Array, Array, Array]:
     """The Cholesky recursion of `model.gp` for all runs side by side; f is the function minus the prior mean."""
-    count, n = f.shape
+    (count, n), (K, _, noise) = f.shape, prior
     runs = np.arange(count)
     V, inverse = np.empty((count, rounds, n)), np.zeros((count, rounds, rounds))  # rows of V; L⁻¹
     mean, part = np.zeros((count, n)), np.zeros((count, n))  # μ_s − m, and its noise wᵀz
@@ -124,7 +169,7 @@ def _simulate(
         ratio[:, t] = np.max(np.where(own, np.abs(part), 0.0) / np.sqrt(noise * np.where(own, squared, 1.0)), axis=1)
         if t == rounds:
             break
-        chosen[:, t] = at = rule(mean + prior, std, rng)
+        chosen[:, t] = at = rule(mean + prior.mean, std, rng)
         z = math.sqrt(noise) * rng.standard_normal(count)
         row = V[runs, :t, at]  # L⁻¹ k_s(x)
         weights = np.einsum("fi,fij->fj", row, inverse[:, :t, :t])  # w at the measured point: L⁻ᵀ L⁻¹ k_s(x)
@@ -145,27 +190,28 @@ def _simulate(
 
 
 def calibrate(
-    gp: GP,
-    points: ArrayLike,
+    game: Game,
     norm: float,
     xi: float,
-    rounds: int,
-    rule: Rule,
     rng: np.random.Generator,
     *,
     runs: int = 500,
     confidence: float = 0.95,
     functions: ArrayLike | None = None,
 ) -> Calibrated:
-    """A β for this GP, finite domain, norm bound B, number of rounds and rule, from simulated runs.
+    """A β for this game and norm bound B, from simulated runs.
 
-    The bias of the posterior is covered by B for every f in the ball; what is simulated is the noise, whose largest
-    standardised value exceeds the returned ``quantile`` with probability ξ at most: an order statistic of the runs,
-    true with this confidence. Where the rule does not look at the mean, that noise does not depend on f, and the
-    promise is one for every f of norm B. Where it does, it is one for f such as those simulated: each of four classes
-    (0, and kernel expansions of norm B with 1, 4 and 32 terms), or ``functions`` (F, n) if they are given.
+    B covers the bias of the posterior for every f in the ball. The noise is simulated: its largest standardised value
+    exceeds the returned ``quantile`` with probability ξ at most. The quantile is an order statistic of the runs and
+    true with this confidence.
+
+    Some rules do not look at the mean. Then the noise does not depend on f, and the promise is one for every f of norm
+    B. Otherwise it is one for f such as those simulated.
+
+    runs: how many are simulated, split between four classes: 0, and kernel expansions of norm B with 1, 4 and 32 terms.
+    functions: values (F, n) of other functions to simulate instead.
     """
-    candidates = matrix(points, "points")
+    gp, candidates = game.gp, game.points
     mean = gp.prior_mean(candidates)
     if functions is not None:
         classes = [np.asarray(functions, dtype=float)]
@@ -175,9 +221,9 @@ def calibrate(
         expansions = [sample_rkhs(gp.kernel, candidates, norm, each, rng, m)(candidates) + mean for m in terms]
         classes = [np.tile(mean, (each, 1)), *expansions]
     rank = _rank(len(classes[0]), xi, confidence)
-    largest = [simulate(gp, candidates, values, rounds, rule, rng).noise.max(axis=1) for values in classes]
+    largest = [simulate(game, values, rng).noise.max(axis=1) for values in classes]
     quantile = max(float(np.sort(values)[rank - 1]) for values in largest)
-    return Calibrated(norm, quantile, xi, confidence, rounds)
+    return Calibrated(norm, quantile, xi, confidence, game.rounds)
 
 
 def consistent(successes: int, runs: int, probability: float, level: float = 1e-3) -> bool:
@@ -193,8 +239,8 @@ def _rank(runs: int, xi: float, confidence: float) -> int:
     """The smallest k such that the k-th smallest of the runs is an upper bound of the (1 − ξ)-quantile."""
     from scipy.special import bdtr
 
-    if not (is_number(xi) and 0 < xi < 1 and is_number(confidence) and 0 < confidence < 1):
-        raise ValueError(f"expected xi and confidence strictly between 0 and 1, got {xi!r} and {confidence!r}")
+    share(xi, "xi strictly between 0 and 1")
+    share(confidence, "a confidence strictly between 0 and 1")
     below = bdtr(np.arange(runs), runs, 1 - xi)  # P(fewer than k runs lie below the quantile) for k = 1..runs
     if below[-1] < confidence:
         least = math.ceil(math.log(1 - confidence) / math.log(1 - xi))

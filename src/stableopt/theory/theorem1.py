@@ -5,7 +5,7 @@ Notation (the paper's supplement)
     r_t          ε-regret of x̃_t; r̄_t its pessimistic estimate, with lcb_{t−1} in place of f (eq. rbar)
     σ_t          standard deviation σ_{t−1}(x̃_t + δ_t) of the measured point, before its measurement (`std`)
     C_1          8/log(1 + σ⁻²) for k(x, x) <= 1; in general 8κ/log(1 + κ/σ²) for k(x, x) <= κ (`variance`)
-    γ_T          information gain of T observations: the maximum, or what a run realised
+    γ_T          information gain of T observations: the maximum, or the one that a run realised
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, frozen
-from stableopt.base.checks import is_number, vector
+from stableopt.base.checks import positive, vector, whole
 from stableopt.base.values import ReadOnly
 from stableopt.loop.schedules import Schedule
 
@@ -27,16 +28,14 @@ _ROUNDING = 1e-9  # relative to the terms of an inequality
 
 def c1(noise: float, variance: float = 1.0) -> float:
     """C_1 of Theorem 1, for noise of this standard deviation and a prior variance of at most ``variance``."""
-    for value, what in ((noise, "noise standard deviation, without which C_1 is 0"), (variance, "prior variance")):
-        if not (is_number(value) and value > 0):
-            raise ValueError(f"expected a positive {what}, got {value!r}")
+    positive(noise, "a positive noise standard deviation, without which C_1 is 0")
+    positive(variance, "a positive prior variance")
     return 8 * variance / math.log1p(variance / noise**2)
 
 
 def regret_bound(rounds: int, beta: float, gain: float, noise: float, variance: float = 1.0) -> float:
     """√(C_1 β_T γ_T / T): the ε-regret of the reported decision after T rounds, while the bounds hold."""
-    if rounds < 1:
-        raise ValueError(f"expected at least one round, got {rounds!r}")
+    whole(rounds, 1, "at least one round")
     return math.sqrt(c1(noise, variance) * beta * gain / rounds)
 
 
@@ -51,12 +50,16 @@ def rounds_needed(
 ) -> int:
     """Rounds that suffice for an ε-regret of η (Theorem 1): T/(β_T γ_T) >= C_1/η².
 
-    ``gamma`` bounds the maximum information gain of t observations from above, such as what `max_information_gain`
-    returns; the schedule turns it into β_T. The condition holds at the returned T and not one round earlier, so it is
-    the smallest such T where T/(β_T γ_T) grows with T, as it does for concave gains.
+    The condition holds at the returned T and not one round earlier. So T is the smallest one if T/(β_T γ_T) grows with
+    T, as it does for concave gains.
+
+    schedule: gives β_T.
+    gamma: an upper bound on the maximum information gain of t observations, such as a result of
+        `max_information_gain`.
+    variance: an upper bound on the prior variance.
+    limit: the search for T ends here.
     """
-    if not (is_number(eta) and eta > 0):
-        raise ValueError(f"expected an accuracy eta above 0, got {eta!r}")
+    positive(eta, "an accuracy eta above 0")
     factor = c1(noise, variance) / eta**2
 
     def suffices(rounds: int) -> bool:
@@ -102,7 +105,7 @@ class Chain(ReadOnly):
 
     @property
     def broken(self) -> list[str]:
-        """Which links fail, and in which rounds; none, with probability 1 − ξ."""
+        """The links that fail, with their rounds; none, with probability 1 − ξ."""
         names = ("regret", "pessimistic", "gap", "width")
         columns = np.stack([self.regret, self.pessimistic, self.gap, self.width])
         room = _ROUNDING * (1 + np.abs(columns).max())
@@ -121,28 +124,31 @@ class Chain(ReadOnly):
         return not self.broken
 
 
-def check_chain(
-    optimum: float,
-    worst: ArrayLike,
-    ucb: ArrayLike,
-    lcb: ArrayLike,
-    std: ArrayLike,
-    beta: ArrayLike,
-    gain: float,
-    noise: float,
-    variance: float = 1.0,
-) -> Chain:
+class Played(NamedTuple):
+    """The rounds of a run of StableOpt on a known f, one entry per round (T,)."""
+
+    worst: ArrayLike
+    """The smallest f around x̃_t."""
+    ucb: ArrayLike
+    """The best worst-case ucb: the smallest ucb around x̃_t."""
+    lcb: ArrayLike
+    """The smallest lcb around x̃_t."""
+    std: ArrayLike
+    """σ_{t−1} at the measured point."""
+    beta: ArrayLike
+    """β_t."""
+
+
+def check_chain(optimum: float, played: Played, gain: float, noise: float, variance: float = 1.0) -> Chain:
     """The chain of a run of StableOpt on a known f.
 
-    ``optimum`` is max over x of min over δ of f. One entry per round (T,): ``worst``, the smallest f around x̃_t;
-    ``ucb``, the best worst-case ucb, which is that of x̃_t; ``lcb``, the smallest lcb around x̃_t; ``std``, σ_{t−1} at
-    the measured point; ``beta``. ``gain`` is γ_T or the realised gain of all T observations, either is enough.
+    optimum: max over x of min over δ of f.
+    gain: γ_T, or the realised gain of all T observations. Either is enough.
     """
-    rounds = int(np.size(worst))
+    rounds = int(np.size(played.worst))
     if rounds == 0:
         raise ValueError("expected at least one round, got none")
-    columns = {"worst": worst, "ucb": ucb, "lcb": lcb, "std": std, "beta": beta}
-    values = {name: vector(column, rounds, name) for name, column in columns.items()}
+    values = {name: vector(column, rounds, name) for name, column in played._asdict().items()}
     pessimistic = optimum - values["lcb"]
     width = 2 * np.sqrt(values["beta"]) * values["std"]
     last = float(values["beta"][-1])

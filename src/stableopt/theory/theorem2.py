@@ -1,4 +1,4 @@
-"""Theorem 2: functions on which every algorithm fails for a while, as functions that can be evaluated.
+"""Theorem 2: the hard functions of its proof, to be evaluated. Every algorithm fails on them for a while.
 
 Notation (the paper's supplement, after Scarlett, Bogunovic and Cevher 2017)
     H, h     the bump exp(−1/(1 − ‖ξ‖²)) of the unit ball, and its inverse Fourier transform: smooth, radial, with its
@@ -24,7 +24,7 @@ from numpy.linalg import norm as euclidean
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, cartesian
-from stableopt.base.checks import is_number
+from stableopt.base.checks import is_number, positive, share, whole
 from stableopt.base.values import ReadOnly
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.kernels import SE, Matern
@@ -197,8 +197,7 @@ class HardInstances(ReadOnly):
 
     def __post_init__(self) -> None:
         _check_positive(eta=self.eta, norm=self.norm, eps=self.eps)
-        if not isinstance(self.dim, int) or self.dim < 1:
-            raise ValueError(f"expected a dimension of 1 or more, got {self.dim!r}")
+        whole(self.dim, 1, "a dimension of 1 or more")
         if self.eps + self.width > 0.5:
             raise ValueError(
                 f"expected eps + width <= 1/2, so that some decision avoids the valley, got {self.eps} + "
@@ -243,14 +242,14 @@ class HardInstances(ReadOnly):
         divergences are v̄²/2σ², and Pinsker's inequality halves them (the paper drops that half).
         """
         half, bump = 0.5 / math.floor(1 / self.width), _bump(self.dim)
-        share, squares = 1.0, 0.0
+        fallen, squares = 1.0, 0.0
         for cells in np.array_split(self.centres, 1 + len(self) ** 2 // 2**20):
             gaps = np.abs(cells[:, None] - self.centres[None])
-            share = min(share, float((euclidean(gaps + half, axis=2) <= self.eps).mean(axis=1).min()))
+            fallen = min(fallen, float((euclidean(gaps + half, axis=2) <= self.eps).mean(axis=1).min()))
             nearest = np.asarray(euclidean(np.maximum(gaps - half, 0.0), axis=2), dtype=float)
             values = 2 * bump.largest_beyond(nearest * bump.half_radius / self.width)  # v̄_m^j/η
             squares = max(squares, float((values**2).sum(axis=1).max()))
-        return share, math.sqrt(squares / 4)
+        return fallen, math.sqrt(squares / 4)
 
     def failure_probability(self, rounds: int, noise: float) -> float:
         """A lower bound on P(r_ε >= η) after so many rounds, averaged over f_1..f_M, for every algorithm.
@@ -258,21 +257,20 @@ class HardInstances(ReadOnly):
         C_1 − C_2 (η/σ) √(T/M), or 0 (eqs. rT_step3 to second_term_7).
         """
         _check_positive(noise=noise)
-        share, spread = self.constants
-        return max(0.0, share - spread * self.eta / noise * math.sqrt(rounds / len(self)))
+        fallen, spread = self.constants
+        return max(0.0, fallen - spread * self.eta / noise * math.sqrt(rounds / len(self)))
 
     def rounds_necessary(self, xi: float, noise: float) -> int:
         """Rounds below which no algorithm reaches r_ε < η with probability 1 − ξ on all of these functions."""
-        if not 0 < xi < 1:
-            raise ValueError(f"expected xi strictly between 0 and 1, got {xi!r}")
+        share(xi, "xi strictly between 0 and 1")
         _check_positive(noise=noise)
-        share, spread = self.constants
-        if share <= xi:
+        fallen, spread = self.constants
+        if fallen <= xi:
             raise ValueError(
-                f"expected xi below {share:.3g}, the share of valleys that every decision may fall into, got {xi}: "
+                f"expected xi below {fallen:.3g}, the share of valleys that every decision may fall into, got {xi}: "
                 "use a smaller xi or a larger eps"
             )
-        return math.ceil(len(self) * ((share - xi) * noise / (spread * self.eta)) ** 2)
+        return math.ceil(len(self) * ((fallen - xi) * noise / (spread * self.eta)) ** 2)
 
 
 def plot_instances(instances: HardInstances, shaded: int | None = None, ax: Any = None) -> Any:
@@ -326,5 +324,4 @@ def _split(kernel: Kernel) -> tuple[float, SE | Matern]:
 
 def _check_positive(**values: float) -> None:
     for name, value in values.items():
-        if not (is_number(value) and value > 0):
-            raise ValueError(f"expected {name} above 0, got {value!r}")
+        positive(value, f"{name} above 0")

@@ -1,4 +1,4 @@
-"""What an experiment of the paper is: a replicate that can run anywhere, claims to check, and figures to draw.
+"""An experiment of the paper: a replicate that can run anywhere, claims to check, and figures to draw.
 
 A replicate is one run of all algorithms that share initial points and noise (paired). Everything random in it comes
 from ``default_rng([seed, run, stream])``, so it does not matter where, when or beside what else it is computed.
@@ -25,7 +25,7 @@ Replicate = Mapping[str, Mapping[str, Array]]
 
 
 class DataError(Exception):
-    """Data that are missing, unreadable or not what they should be; the message says where and what to do."""
+    """Data are missing, unreadable or wrong. The message says where and what to do."""
 
 
 QUICK, DEFAULT, FULL = "quick", "default", "full"
@@ -41,7 +41,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a person asked for: how many runs of which algorithms, from which seed and data."""
+    """A person's request: how much to run, with a seed, some algorithms, and perhaps a file of data."""
 
     runs: int
     rounds: int
@@ -141,7 +141,7 @@ class Experiment(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[str]
-    """What the paper says about it, in its words."""
+    """The paper's statement about it, in its words."""
     measure: ClassVar[str] = "ε-regret"
     larger_is_better: ClassVar[bool] = False
     algorithms: ClassVar[tuple[str, ...]]
@@ -157,7 +157,7 @@ class Experiment(ABC):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Everything that the replicates depend on besides the plan, as JSON: constants, and digests of data."""
+        """The experiment's constants and digests of its data, as JSON: replicates depend on these and on the plan."""
 
     @abstractmethod
     def replicate(self, plan: Plan, run: int) -> Replicate:
@@ -165,7 +165,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def claims(self, results: Results) -> list[Claim]:
-        """What the paper says, checked as far as the algorithms that ran allow."""
+        """The paper's statements, checked as far as the plan's algorithms allow."""
 
     @abstractmethod
     def figures(self, results: Results) -> dict[str, Figure]:

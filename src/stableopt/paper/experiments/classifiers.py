@@ -1,7 +1,7 @@
 """Classifiers with two hyperparameters each, on data that come with scikit-learn, and how good they are.
 
 A `Trial` fixes the split of one data set into training, validation and test parts. Everything random has a seed of
-its own, so a value depends on what is evaluated and never on what was evaluated before.
+its own, so a value never depends on earlier evaluations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DATA = ("breast cancer", "digits")
 MODELS = {"SVM": ((-2.0, 4.0), (-5.0, 1.0)), "neural network": ((-4.0, 0.0), (-5.0, 1.0))}
 _MOST = 450  # samples of a data set in one trial: small data are where tuning can go wrong
 _SHIFT = 1.0  # standard deviations of noise on the features of the test data
-_RESAMPLED = 3  # trainings whose accuracies are averaged for validation and test values of what is reported
+_RESAMPLED = 3  # trainings of a reported cell; their accuracies are averaged
 
 
 class Trial:

@@ -21,12 +21,12 @@ _PATIENCE = 20  # seconds to wait for a cluster
 
 
 class EngineError(Exception):
-    """A cluster that cannot be reached, or a package that is missing for it."""
+    """A cluster does not answer, or a package for it is missing."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Which engine, with how many jobs at once (0: as many as there are cores), and where."""
+    """An engine by name, with a number of jobs at once (0: one for each core), and the address of its cluster."""
 
     name: str = "local"
     jobs: int = 0
@@ -80,7 +80,7 @@ def compute(experiment: Experiment, plan: Plan, run: int) -> tuple[int, Replicat
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1), warnings.catch_warnings():
-        # The paper's models are what they are: that an observation surprises them is part of the experiment.
+        # The models are the paper's. Observations that surprise them are part of the experiment.
         warnings.filterwarnings("ignore", message=".* standard deviations from what the model expected")
         warnings.filterwarnings("ignore", message=".* reaches less than one step")
         return run, experiment.replicate(plan, run)

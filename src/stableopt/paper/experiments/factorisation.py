@@ -12,6 +12,8 @@ solved at once by coordinate descent, which never increases the objective.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -21,17 +23,17 @@ from stableopt.base.arrays import Array
 _SWEEPS = 3  # of coordinate descent within one alternation; the next one continues from there
 
 
-def factorise(
-    rows: NDArray[np.intp],
-    columns: NDArray[np.intp],
-    ratings: Array,
-    *,
-    factors: int,
-    penalty: float,
-    iterations: int,
-    seed: int,
-) -> tuple[Array, Array]:
-    """Features of rows and of columns, from ratings[k] observed at (rows[k], columns[k])."""
+class Observed(NamedTuple):
+    """The ratings that are known: values[k] at (rows[k], columns[k])."""
+
+    rows: NDArray[np.intp]
+    columns: NDArray[np.intp]
+    values: Array
+
+
+def factorise(observed: Observed, *, factors: int, penalty: float, iterations: int, seed: int) -> tuple[Array, Array]:
+    """Features of rows and of columns, from the ratings that are known."""
+    rows, columns, ratings = observed
     shape = (int(rows.max()) + 1, int(columns.max()) + 1)
     R = csr_array((ratings, (rows, columns)), shape=shape)
     O = csr_array((np.ones(len(ratings)), (rows, columns)), shape=shape)  # noqa: E741

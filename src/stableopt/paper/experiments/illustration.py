@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from stableopt.loop.rules import ALGORITHMS
-from stableopt.paper.demo import Step, figure_1, play
+from stableopt.paper.example import UCB_ROUND, Step, draw_step, figure_1, play
 from stableopt.paper.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
 from stableopt.paper.experiments.output import draw_curves, image
-from stableopt.paper.experiments.play import run_seed
-from stableopt.plots import drawing as plots
+from stableopt.paper.match import run_seed
+from stableopt.plots.style import share_legend
 from stableopt.problems.base import Problem
 from stableopt.problems.perturbed import peaks
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _INITIAL = 3
-_FIRST, _LAST, _UCB_ROUND = 5, 15, 20
+_FIRST, _LAST = 5, 15
 _FRAME_MS = 900
 
 
@@ -87,15 +87,15 @@ class Illustration(Experiment):
         peak = problem.domain.points[problem.peak[0], 0]
         stable = float(np.asarray(problem.stable_decision)[0])
         claims = []
-        if "GP-UCB" in plan.algorithms and plan.rounds >= _UCB_ROUND:
-            at = results.stacked("GP-UCB", "decision")[:, _UCB_ROUND - 1]
+        if "GP-UCB" in plan.algorithms and plan.rounds >= UCB_ROUND:
+            at = results.stacked("GP-UCB", "decision")[:, UCB_ROUND - 1]
             near = np.abs(at - peak) <= 0.06
             claims.append(
                 Claim(
-                    f"GP-UCB sits on the narrow peak at t = {_UCB_ROUND}",
+                    f"GP-UCB sits on the narrow peak at t = {UCB_ROUND}",
                     bool(near.mean() > 0.5),
                     f"In {int(near.sum())} of {plan.runs} runs within eps of the maximiser x = {peak:.3f}; its mean "
-                    f"ε-regret there is {float(results.stacked('GP-UCB')[:, _UCB_ROUND - 1].mean()):.2f}",
+                    f"ε-regret there is {float(results.stacked('GP-UCB')[:, UCB_ROUND - 1].mean()):.2f}",
                 )
             )
         if "StableOpt" in plan.algorithms and plan.rounds >= _LAST:
@@ -108,7 +108,7 @@ class Illustration(Experiment):
                     f"StableOpt's x̃_t reaches the stable optimum by t = {_LAST}",
                     bool(reached.mean() > 0.5),
                     f"In {int(reached.sum())} of {plan.runs} runs within 0.02 of x = {stable:.3f}, "
-                    f"in {int(near.sum())} of them at t = {_LAST} itself; what it reports then has a mean "
+                    f"in {int(near.sum())} of them at t = {_LAST} itself; its report then has a mean "
                     f"ε-regret of {regret:.3f}",
                 )
             )
@@ -123,10 +123,10 @@ class Illustration(Experiment):
         execution = Figure(figsize=(14, 12), layout="constrained")
         panels = execution.subplots(4, 3, sharex=True, sharey=True).ravel()
         for axes, (t, step) in zip(panels, self._shown(plan), strict=False):
-            plots.belief(axes, step.before, problem=self.problem, query=step.query, report=step.report)
+            draw_step(axes, self.problem, step)
             axes.set_title(f"t = {t}")
         panels[-1].remove()
-        plots.share_legend(execution)
+        share_legend(execution)
         curves = Figure(figsize=(6.4, 4.4), layout="constrained")
         draw_curves(curves.subplots(), self, results)
         return {"illustration": first, "illustration-execution": execution, "illustration-regret": curves}
@@ -149,10 +149,10 @@ class Illustration(Experiment):
         for t, step in self._shown(plan):
             axes.clear()
             axes.set_ylim(self.problem.values.min() - 0.9, self.problem.values.max() + 0.9)
-            plots.belief(axes, step.before, problem=self.problem, query=step.query, report=step.report)
+            draw_step(axes, self.problem, step)
             axes.set_title(f"StableOpt, t = {t}")
             if not frames:
-                plots.share_legend(figure)
+                share_legend(figure)
             elif (own := axes.get_legend()) is not None:
                 own.remove()
             picture = Image.open(io.BytesIO(image(figure, "png", dpi=80)))

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from stableopt.base.arrays import Array, frozen
+from stableopt.loop.play import play
 from stableopt.loop.rules import ALGORITHMS
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.model.fit import fit
 from stableopt.model.gp import GP
 from stableopt.model.kernels import Matern
+from stableopt.paper.drawing import surface, worst_case_surface
 from stableopt.paper.experiments.base import (
     DEFAULT,
     FAR_BELOW,
@@ -33,9 +35,8 @@ from stableopt.paper.experiments.base import (
     far_below,
 )
 from stableopt.paper.experiments.output import draw_curves
-from stableopt.paper.experiments.play import play, run_seed
 from stableopt.paper.experiments.transect import Transect, open_transect, read_transect
-from stableopt.plots import drawing as plots
+from stableopt.paper.match import Match, run_seed
 from stableopt.problems.base import Problem
 from stableopt.sets.domains import Grid
 from stableopt.sets.perturbations import Rectangle
@@ -122,15 +123,11 @@ class Lake(Experiment):
         """One run: initial points and noise for all algorithms alike."""
         problem = self.problem
         rng = np.random.default_rng([plan.seed, run, 1])
-        shared: dict[str, Any] = {
-            "initial": rng.choice(len(problem.values), size=_INITIAL, replace=False),
-            "initial_noise": problem.noise * rng.standard_normal(_INITIAL),
-            "noise": problem.noise * rng.standard_normal(plan.rounds),
-            "seed": run_seed(plan.seed, run),
-        }
+        match = Match.drawn(problem, rng, initial=_INITIAL, rounds=plan.rounds, seed=run_seed(plan.seed, run))
         found = {}
         for name in plan.algorithms:
-            reports = [report.decision for report in play(problem, self.gp, name, **shared)]
+            optimizer = match.optimizer(name)
+            reports = [optimizer.report().decision for _ in play(optimizer, match.measure, match.rounds)]
             regrets = np.array([problem.epsilon_regret(decision) for decision in reports])
             found[name] = {"curve": regrets, "reported": np.array(reports[-1], dtype=float)}
         return found
@@ -173,10 +170,8 @@ class Lake(Experiment):
         figure = Figure(figsize=(15, 4.2), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
         problem, (length, depth, value) = self.problem, self.transect.labels
-        plots.surface(left, problem, problem.values, value)
-        plots.surface(
-            middle, problem, problem.setting.solver.all_minima(problem.values), "its minimum over the rectangle"
-        )
+        surface(left, problem, problem.values, value)
+        worst_case_surface(middle, problem, "its minimum over the rectangle")
         for axes in (left, middle):
             axes.set(xlabel=length, ylabel=depth)
             if self.transect.lower[1] >= 0:

@@ -1,8 +1,8 @@
 """Theorem 2 in action: functions with a narrow valley that every algorithm falls into until it has seen enough.
 
 A run takes one of the M hard functions of Theorem 2 and gives every algorithm the true kernel and noise. An algorithm
-fails at t if the adversary can push what it reports into the valley, which costs at least η. The theorem's proof says
-how often that must happen, averaged over the functions, whatever the algorithm.
+fails at t if the adversary can push its reported decision into the valley; this costs at least η. The theorem's proof
+gives a frequency of failures, averaged over the functions. No algorithm fails less often.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from stableopt.base.arrays import Array
 from stableopt.loop.rules import ALGORITHMS
-from stableopt.maxmin.lists.listing import Listing
+from stableopt.paper.drawing import colour_of
 from stableopt.paper.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
-from stableopt.paper.experiments.play import run_seed
-from stableopt.paper.verification.hard import HARD, NOISE, XI, line, reported
-from stableopt.plots import drawing as plots
-from stableopt.sets.perturbations import Ball
+from stableopt.paper.hard import XI, HardGame
+from stableopt.paper.match import run_seed
+from stableopt.plots.style import plain
 from stableopt.theory.simulation import consistent
 from stableopt.theory.theorem2 import plot_instances
 
@@ -27,7 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CELLS, _BETA = 161, 4.0
+_GAME = HardGame()
+_HARD = _GAME.instances
 
 
 @dataclass(frozen=True)
@@ -50,44 +49,37 @@ class LowerBound(Experiment):
         return cls()
 
     @property
-    def bound(self) -> int:
-        """Rounds below which no algorithm can succeed on all of them with probability 1 − ξ."""
-        return HARD.rounds_necessary(XI, NOISE)
-
-    @property
     def settings(self) -> dict[str, Any]:
         """The constants, and the bound that follows from them."""
         return {
-            "kernel": HARD.kernel.to_dict(),
-            "norm": HARD.norm,
-            "eta": HARD.eta,
-            "eps": HARD.eps,
-            "noise": NOISE,
+            "kernel": _HARD.kernel.to_dict(),
+            "norm": _HARD.norm,
+            "eta": _HARD.eta,
+            "eps": _HARD.eps,
+            "noise": _GAME.noise,
             "xi": XI,
-            "domain": f"{_CELLS} points on [0, 1]",
-            "hard_functions": len(HARD),
-            "rounds_necessary": self.bound,
-            "beta": _BETA,
+            "domain": f"{_GAME.cells} points on [0, 1]",
+            "hard_functions": len(_HARD),
+            "rounds_necessary": _GAME.bound,
+            "beta": _GAME.beta,
         }
 
     def replicate(self, plan: Plan, run: int) -> Replicate:
         """One hard function, taken in turn, with the same noise for all algorithms."""
-        number = run % len(HARD)
-        domain = line(HARD, _CELLS)
-        worst = Listing(domain, Ball(HARD.eps)).solver.all_minima(HARD(domain.points)[number])
-        regrets, bad = worst.max() - worst, HARD.bad(domain.points)[number]
-        errors = NOISE * np.random.default_rng([plan.seed, run, 1]).standard_normal(plan.rounds)
-        shared: dict[str, Any] = {"cells": _CELLS, "beta": _BETA, "seed": run_seed(plan.seed, run)}
+        function = run % len(_HARD)
+        worst = _GAME.listing.solver.all_minima(_GAME.values[function])
+        regrets, bad = worst.max() - worst, _GAME.bad[function]
+        errors = _GAME.noise * np.random.default_rng([plan.seed, run, 1]).standard_normal(plan.rounds)
         found = {}
         for name in plan.algorithms:
-            chosen = reported(HARD, number, name, NOISE, errors, **shared)
+            chosen = _GAME.reported(function, name, errors, run_seed(plan.seed, run))
             found[name] = {"curve": regrets[chosen], "failed": bad[chosen].astype(float)}
         return found
 
     def claims(self, results: Results) -> list[Claim]:
         """Whether failures are as frequent as the theorem says, for every algorithm and round."""
-        plan, floor = results.plan, self._floor(results.plan.rounds)
-        last = min(plan.rounds, self.bound)
+        plan, floor = results.plan, _GAME.floor(results.plan.rounds)
+        last = min(plan.rounds, _GAME.bound)
         shares = {name: results.stacked(name, "failed").mean(axis=0) for name in plan.algorithms}
         # Each share is a count out of `runs`; 1e-3 spread over all that are looked at.
         level = 1e-3 / (len(shares) * plan.rounds)
@@ -102,15 +94,11 @@ class LowerBound(Experiment):
             Claim(
                 "Every algorithm fails until T reaches the bound's order",
                 plausible and all(each[last - 1] > XI for each in shares.values()),
-                f"{len(HARD)} hard functions, of which no algorithm can be sure (ξ = {XI}) before "
-                f"T = {self.bound}; share of runs that fail at t = {last}: {at}; at t = {plan.rounds}: {end}; the "
+                f"{len(_HARD)} hard functions, of which no algorithm can be sure (ξ = {XI}) before "
+                f"T = {_GAME.bound}; share of runs that fail at t = {last}: {at}; at t = {plan.rounds}: {end}; the "
                 f"share is {'never significantly' if plausible else 'somewhere'} below what the proof requires",
             )
         ]
-
-    def _floor(self, rounds: int) -> Array:
-        """The smallest probability of failure that any algorithm can have, after each round."""
-        return np.array([HARD.failure_probability(t, NOISE) for t in range(1, rounds + 1)])
 
     def figures(self, results: Results) -> dict[str, Figure]:
         """The hard functions, and how often the algorithms fail."""
@@ -118,18 +106,18 @@ class LowerBound(Experiment):
 
         figure = Figure(figsize=(13, 4.4), layout="constrained")
         left, right = figure.subplots(1, 2)
-        plot_instances(HARD, ax=left)
+        plot_instances(_HARD, ax=left)
         self._draw_failures(right, results)
         return {"lower-bound": figure}
 
     def _draw_failures(self, axes: Axes, results: Results) -> None:
         t = np.arange(1, results.plan.rounds + 1)
         for name in results.plan.algorithms:
-            axes.plot(t, results.stacked(name, "failed").mean(axis=0), color=plots.colour_of(name), lw=1.6, label=name)
-        axes.plot(t, self._floor(len(t)), color="black", ls="--", lw=1.6, label="no algorithm fails less often")
-        axes.axvline(self.bound, ymax=0.75, color="black", lw=0.8)
-        axes.annotate(f" T = {self.bound}", (self.bound, 0.71), fontsize=9)
+            axes.plot(t, results.stacked(name, "failed").mean(axis=0), color=colour_of(name), lw=1.6, label=name)
+        axes.plot(t, _GAME.floor(len(t)), color="black", ls="--", lw=1.6, label="no algorithm fails less often")
+        axes.axvline(_GAME.bound, ymax=0.75, color="black", lw=0.8)
+        axes.annotate(f" T = {_GAME.bound}", (_GAME.bound, 0.71), fontsize=9)
         title = f"mean over {results.plan.runs} runs"
         axes.set(xscale="log", xlabel="round $t$", ylabel="share of runs with ε-regret ≥ η", ylim=(0, 1), title=title)
-        axes.spines[["top", "right"]].set_visible(False)
+        plain(axes)
         axes.legend(fontsize=8, frameon=False, ncols=2, loc="upper left")

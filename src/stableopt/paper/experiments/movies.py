@@ -1,4 +1,4 @@
-"""The paper's movie experiment: find the group of which a user likes every movie, by asking for few ratings.
+"""The paper's movie experiment: find a group of movies that a user likes throughout, by asking for few ratings.
 
 MovieLens-100K is factorised into 15 features of movies and users, k-means makes 80 groups of the movies, a tenth of the
 users gives the prior N(μ, Σ) of a user's features u, and f(m) = m·u is then a GP with mean m·μ and kernel mᵀΣm'. A run
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stableopt.base.arrays import Array
+from stableopt.loop.play import play
 from stableopt.loop.rules import Algorithm, LargestUcb, Last, OptimisticItself, OptimisticPessimistic
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.model.gp import GP, LinearMean
@@ -33,10 +34,10 @@ from stableopt.paper.experiments.base import (
     far_below,
     listed,
 )
-from stableopt.paper.experiments.factorisation import factorise
+from stableopt.paper.experiments.factorisation import Observed, factorise
 from stableopt.paper.experiments.output import draw_curves
-from stableopt.paper.experiments.play import play, run_seed
 from stableopt.paper.experiments.ratings import SHA256, load_ratings
+from stableopt.paper.match import Match, run_seed
 from stableopt.problems.base import Problem
 from stableopt.sets.domains import Points
 from stableopt.sets.groups import Groups
@@ -84,15 +85,8 @@ class Movies(Experiment):
         from sklearn.cluster import KMeans
 
         ratings = load_ratings(plan.data)
-        movies, users = factorise(
-            ratings.movies,
-            ratings.users,
-            ratings.values,
-            factors=_FACTORS,
-            penalty=_PENALTY,
-            iterations=_ITERATIONS,
-            seed=plan.seed,
-        )
+        observed = Observed(ratings.movies, ratings.users, ratings.values)
+        movies, users = factorise(observed, factors=_FACTORS, penalty=_PENALTY, iterations=_ITERATIONS, seed=plan.seed)
         groups = KMeans(_GROUPS, n_init=3, random_state=plan.seed).fit_predict(movies).astype(np.intp)
         shuffled = np.random.default_rng([plan.seed, 2]).permutation(len(users))
         known, tested = shuffled[: len(users) // 10], shuffled[len(users) // 10 :]
@@ -117,7 +111,7 @@ class Movies(Experiment):
 
     @cached_property
     def domain(self) -> Points:
-        """The movies; their numbers tell those apart that have the same features."""
+        """The movies. Their numbers are a column, too: some movies have the same features."""
         return Points(np.column_stack([self.features, np.arange(len(self.features))]))
 
     @cached_property
@@ -148,12 +142,13 @@ class Movies(Experiment):
     def replicate(self, plan: Plan, run: int) -> Replicate:
         """One test user, with the same noise for all algorithms."""
         problem = self.problem(run)
-        noise = _NOISE * np.random.default_rng([plan.seed, run, 1]).standard_normal(plan.rounds)
-        none: dict[str, Any] = {"initial": np.empty(0, dtype=np.intp), "initial_noise": np.empty(0)}
+        errors = _NOISE * np.random.default_rng([plan.seed, run, 1]).standard_normal(plan.rounds)
+        match = Match(problem.listing, problem.values, self.gp, errors, run_seed(plan.seed, run))
         found = {}
         for name in plan.algorithms:
-            reports = play(problem, self.gp, _RULES[name], noise=noise, seed=run_seed(plan.seed, run), **none)
-            found[name] = {"curve": np.array([problem.epsilon_regret(report.decision) for report in reports])}
+            optimizer = match.optimizer(_RULES[name])
+            reports = [optimizer.report().decision for _ in play(optimizer, match.measure, match.rounds)]
+            found[name] = {"curve": np.array([problem.epsilon_regret(decision) for decision in reports])}
         return found
 
     def claims(self, results: Results) -> list[Claim]:
@@ -162,7 +157,7 @@ class Movies(Experiment):
         if not others:
             return []
         means = {name: float(results.final(name).mean()) for name in results.plan.algorithms}
-        # Features of movies that nobody but one rated may make two groups equally good: regret 0 up to rounding.
+        # Movies with a single rating can make two groups equally good: regret 0 up to rounding.
         shares = {name: float(np.mean(results.final(name) <= 1e-9)) for name in results.plan.algorithms}
         each = listed([f"{name} {mean:.3f} ({shares[name]:.0%})" for name, mean in means.items()])
         return [

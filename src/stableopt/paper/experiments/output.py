@@ -1,4 +1,4 @@
-"""What an experiment leaves behind: a JSON file, its curves (CSV), figures (PNG and PDF), and a table."""
+"""The files and the table of an experiment: JSON, curves (CSV), and figures (PNG and PDF)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.paper import drawing
 from stableopt.paper.experiments.base import Claim, Experiment, Plan, Results, stderr
 from stableopt.paper.experiments.store import versions, write
-from stableopt.plots import drawing as plots
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,7 +41,7 @@ def record(experiment: Experiment, results: Results, claims: list[Claim], second
 
 
 def described(plan: Plan) -> dict[str, Any]:
-    """The plan as JSON; where a file of data lies is nobody else's business, so only its name is kept."""
+    """The plan as JSON. Of a file of data, only its name is kept, since its folder is private."""
     data = None if plan.data is None else plan.data.name
     return {**asdict(plan), "algorithms": list(plan.algorithms), "data": data}
 
@@ -87,7 +87,7 @@ def _csv(results: Results) -> bytes:
 def draw_curves(axes: Axes, experiment: Experiment, results: Results) -> None:
     """Mean of the experiment's measure over the rounds, by algorithm, with a band of one standard error."""
     bottom = None if experiment.larger_is_better else 0.0
-    plots.curves(axes, results.curves, f"mean {experiment.measure}", bottom)
+    drawing.curves(axes, results.curves, f"mean {experiment.measure}", bottom)
     axes.set_title(f"mean over {results.plan.runs} runs, band: one standard error")
 
 

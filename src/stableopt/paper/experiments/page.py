@@ -1,4 +1,4 @@
-"""One page with everything that was reproduced: figures, tables, and the paper's words beside what was found.
+"""One page with all results: figures, tables, and the paper's statements beside ours.
 
 The page is one file: pictures are inside it, there is no script and nothing to load, and it fits a phone.
 """

@@ -1,7 +1,7 @@
-"""MovieLens-100K, which may not be redistributed: found, fetched or taken from a file, and always checked by its hash.
+"""MovieLens-100K: found, fetched or taken from a file, and always checked by its hash. It may not be redistributed.
 
-In this order: a file of the user's, the user's cache, GroupLens' own download, and the wheel of a package that carries
-a copy (recbole 1.2.1, from the registry that pip is set up for). What was fetched is kept in the cache.
+In this order: a file of the user's, the user's cache, GroupLens' own download, and a wheel from pip's registry with a
+copy inside (recbole 1.2.1). Whatever was fetched is kept in the cache.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def load_ratings(path: Path | None = None, *, url: str = OFFICIAL, cache: Path |
 
 
 def cache_folder() -> Path:
-    """Where this user's programs keep what they can fetch again."""
+    """The folder where this user's programs keep downloads."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "stableopt"
     if sys.platform == "win32":
@@ -97,7 +97,7 @@ def _fetched(url: str) -> bytes:
     ]
     for source, fetch in sources:
         try:
-            return _checked(fetch(), "what came")
+            return _checked(fetch(), "the download")
         except (OSError, DataError, subprocess.SubprocessError) as error:
             failures.append(f"{source}: {error}")
     raise DataError(f"{_HELP}. What was tried: {'; '.join(failures)}")
@@ -130,7 +130,7 @@ def _checked(content: bytes, where: str) -> bytes:
     if content.startswith(b"user_id"):  # the wheel's copy has one line more, a header
         content, lines_before = content.partition(b"\n")[2], 1
     found = hashlib.sha256(content).hexdigest()
-    if found != SHA256:  # the original has no malformed line, so lines are looked at only to say what is wrong
+    if found != SHA256:  # only now the lines are looked at, to locate the mistake
         _check_form(content, where, lines_before)
         raise DataError(
             f"{where} is not the original u.data (expected the sha256 {SHA256[:16]}..., got {found[:16]}...): copies "
@@ -151,9 +151,9 @@ def _unpacked(content: bytes, where: str) -> bytes:
 
 
 def _check_form(content: bytes, where: str, lines_before: int) -> None:
-    """An error that locates the first field that is none of u.data's."""
+    """An error at the first field that cannot be one of u.data."""
     if b"\0" in content:
-        raise DataError(f"{where} is a binary file: expected u.data, which is text, or an archive that contains it")
+        raise DataError(f"{where} is a binary file: expected the text file u.data, or an archive with it")
     for line, text in enumerate(content.splitlines() or [b""], start=lines_before + 1):
         cells = text.split(b"\t")
         for column, (expected, form) in enumerate(_COLUMNS, start=1):

@@ -14,14 +14,16 @@ from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.play import play
 from stableopt.loop.rules import ALGORITHMS
 from stableopt.model.learning import Learned
 from stableopt.model.priors import Gamma, LogUniform
+from stableopt.paper.drawing import colour_of
 from stableopt.paper.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
 from stableopt.paper.experiments.output import draw_curves
-from stableopt.paper.experiments.play import run_seed
 from stableopt.paper.experiments.pushing import LOWER, UPPER, goals, push
-from stableopt.plots import drawing as plots
+from stableopt.paper.match import run_seed
+from stableopt.plots.style import finish
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Parameters
 
@@ -36,8 +38,8 @@ def build_optimizer(theta: Array, algorithm: str, seed: int) -> Optimizer:
     """The optimiser of one run: a continuous domain × finite Θ, fully Bayesian hyperparameters.
 
     Hyperparameters as in max-value entropy search: an SE-ARD kernel on the raw inputs, lengthscales ~ Gamma(shape 2.5,
-    rate 5), variances of signal and noise log-uniform. `Learned` measures lengthscales in units of a column's range, in
-    which the rate of a raw lengthscale is that range times larger.
+    rate 5), variances of signal and noise log-uniform. `Learned` measures lengthscales in units of a column's range.
+    So the rate of a raw lengthscale is multiplied by that range.
     """
     spans = np.concatenate([UPPER - LOWER, np.ptp(theta, axis=0)]).tolist()
     lengthscales = {f"kernel.lengthscale[{i}]": Gamma(2.5, 5.0 * span) for i, span in enumerate(spans)}
@@ -101,11 +103,8 @@ class Robot(Experiment):
         for name in plan.algorithms:
             optimizer = build_optimizer(theta, name, run_seed(plan.seed, run))
             optimizer.tell(initial, y)
-            reports = []
-            for _ in range(plan.rounds):
-                query = optimizer.ask()
-                optimizer.tell(query, value(query.point))
-                reports.append(np.asarray(optimizer.decide(), dtype=float))
+            steps = play(optimizer, lambda query: value(query.point), plan.rounds)
+            reports = [np.asarray(optimizer.decide(), dtype=float) for _ in steps]
             curve = np.array([robust(report, theta) for report in reports])
             found[name] = {"curve": curve, "reported": reports[-1], "targets": theta}
         return found
@@ -158,8 +157,7 @@ def _table_top(axes: Axes, results: Results) -> None:
     axes.plot(0, 0, "o", mfc="none", color="black", ms=14, ls="none", label="the object at the start")
     for name in results.plan.algorithms:
         end = push(*results.stacked(name, "reported")[0].tolist())
-        axes.plot(*end, "o", color=plots.colour_of(name), ms=8, ls="none", label=name)
+        axes.plot(*end, "o", color=colour_of(name), ms=8, ls="none", label=name)
     axes.set(title="where the reported push leaves the object, first run", xlabel="$x$", ylabel="$y$")
     axes.set_aspect("equal", adjustable="datalim")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False)
+    finish(axes)

@@ -1,4 +1,4 @@
-"""One runner for every experiment: what is missing is computed in parallel and kept, then all of it is judged."""
+"""One runner for every experiment: missing replicates are computed in parallel and kept."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def run(
 ) -> Results:
     """All replicates of a plan; those that an earlier call finished are taken from the output folder.
 
-    ``finished`` is called once per replicate. The results are the same bits whatever the engine and its jobs.
+    The results are the same bits whatever the engine and its jobs.
+
+    finished: called once per replicate.
     """
     store = Store(out, experiment, plan)
     store.open()

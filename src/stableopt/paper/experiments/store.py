@@ -2,9 +2,9 @@
 
     OUT/.replicates/NAME-KEY/00012.npz    run 12 of an experiment whose settings have the digest KEY
 
-The key covers everything that a replicate depends on: the settings of the experiment, the seed, the rounds and the
-algorithms, the versions and the source of the library. It leaves the number of runs out, so asking for more runs
-continues, too.
+A replicate depends on the settings of the experiment, the seed, the rounds and the algorithms, the versions and the
+source of the library: the key covers all of them. It leaves the number of runs out, so asking for more runs continues,
+too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-import stableopt
 from stableopt.paper.experiments.base import Experiment, Plan, Replicate
 
 
@@ -45,7 +44,7 @@ class Store:
         self.folder = out / ".replicates" / f"{experiment.name}-{key}"
 
     def open(self) -> None:
-        """Make the folder, with a note of what its replicates depend on."""
+        """Make the folder, with a note of its settings."""
         self.folder.mkdir(parents=True, exist_ok=True)
         write({self.folder / "settings.json": self._identity.encode()})
 
@@ -94,9 +93,9 @@ def write(files: Mapping[Path, bytes]) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the numbers may depend on."""
-    found = {"python": platform.python_version(), "stableopt": stableopt.__version__}
-    for package in ("numpy", "scipy", "scikit-learn", "Box2D"):
+    """The versions of Python and of all packages behind the numbers."""
+    found = {"python": platform.python_version()}
+    for package in ("stableopt", "numpy", "scipy", "scikit-learn", "Box2D"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -105,8 +104,8 @@ def versions() -> dict[str, str]:
 
 
 def _source() -> str:
-    """A digest of the library itself: replicates of another state of the code are not taken for this one's."""
-    root = Path(stableopt.__file__).parent
+    """A digest of the library itself: replicates of other code are not reused."""
+    root = Path(__file__).parents[2]  # the package itself
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())

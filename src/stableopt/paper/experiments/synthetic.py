@@ -1,7 +1,7 @@
 """The paper's synthetic experiment (Section 5, Figure 2): a polynomial whose highest peak lies next to a cliff.
 
 For every run, hyperparameters by maximum likelihood from 500 random points with f > −15; then 10 random initial points
-and T = 100 rounds, which all algorithms share.
+and T = 100 rounds. All algorithms share these points and their noise.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from stableopt.loop.play import play
 from stableopt.loop.rules import ALGORITHMS
 from stableopt.model.fit import fit
 from stableopt.model.gp import GP
 from stableopt.model.kernels import SE
+from stableopt.paper.drawing import surface, worst_case_surface
 from stableopt.paper.experiments.base import (
     DEFAULT,
     FAR_BELOW,
@@ -30,8 +32,7 @@ from stableopt.paper.experiments.base import (
     listed,
 )
 from stableopt.paper.experiments.output import draw_curves
-from stableopt.paper.experiments.play import play, run_seed
-from stableopt.plots import drawing as plots
+from stableopt.paper.match import Match, run_seed
 from stableopt.problems.base import Problem
 from stableopt.problems.perturbed import polynomial
 
@@ -84,16 +85,12 @@ class Synthetic(Experiment):
         problem = self.problem
         gp = self._model(np.random.default_rng([plan.seed, run, 0]))
         rng = np.random.default_rng([plan.seed, run, 1])
-        initial = rng.choice(len(problem.values), size=_INITIAL, replace=False)
-        shared: dict[str, Any] = {
-            "initial": initial,
-            "initial_noise": problem.noise * rng.standard_normal(_INITIAL),
-            "noise": problem.noise * rng.standard_normal(plan.rounds),
-            "seed": run_seed(plan.seed, run),
-        }
+        seed = run_seed(plan.seed, run)
+        match = Match.drawn(problem, rng, initial=_INITIAL, rounds=plan.rounds, seed=seed, gp=gp)
         found = {}
         for name in plan.algorithms:
-            reports = [report.decision for report in play(problem, gp, name, **shared)]
+            optimizer = match.optimizer(name)
+            reports = [optimizer.report().decision for _ in play(optimizer, match.measure, match.rounds)]
             regrets = np.array([problem.epsilon_regret(decision) for decision in reports])
             found[name] = {"curve": regrets, "reported": np.array(reports[-1], dtype=float)}
         return found
@@ -137,7 +134,7 @@ class Synthetic(Experiment):
         figure = Figure(figsize=(15, 4.2), layout="constrained")
         left, middle, right = figure.subplots(1, 3)
         problem = self.problem
-        plots.surface(left, problem, problem.values, "$f(x, y)$")
-        plots.surface(middle, problem, problem.setting.solver.all_minima(problem.values), "worst case $g(x, y)$")
+        surface(left, problem, problem.values, "$f(x, y)$")
+        worst_case_surface(middle, problem, "worst case $g(x, y)$")
         draw_curves(right, self, results)
         return {"synthetic": figure}

@@ -2,8 +2,8 @@
 
 Two classifiers (a support vector machine, a small neural network) on two data sets that come with scikit-learn. f is
 the accuracy on validation data after training on a resampled training set; the adversary may change each hyperparameter
-by a factor. What is reported is then trained on other resampled data and tested on noisier features. StableOpt and
-GP-UCB differ in eps only: the latter is the same algorithm with eps = 0.
+by a factor. A reported choice is then trained on other resampled data and tested on noisier features. StableOpt and
+GP-UCB differ in eps only: GP-UCB is the same algorithm with eps = 0.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stableopt.base.arrays import Array
+from stableopt.loop.answers import Query
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.play import play
 from stableopt.loop.rules import Algorithm, BestSoFar, LargestUcb, OptimisticPessimistic
 from stableopt.model.fit import fit
 from stableopt.model.gp import GP
 from stableopt.model.kernels import SE
 from stableopt.model.priors import LogNormal
+from stableopt.paper.drawing import colour_of
 from stableopt.paper.experiments.base import (
     DEFAULT,
     FULL,
@@ -36,8 +39,8 @@ from stableopt.paper.experiments.base import (
 )
 from stableopt.paper.experiments.classifiers import CELLS, DATA, MODELS, Trial
 from stableopt.paper.experiments.output import draw_curves
-from stableopt.paper.experiments.play import run_seed
-from stableopt.plots import drawing as plots
+from stableopt.paper.match import run_seed
+from stableopt.plots.style import finish
 from stableopt.sets.domains import Grid
 from stableopt.sets.perturbations import Rectangle
 
@@ -87,7 +90,7 @@ class Tuning(Experiment):
 
     @cached_property
     def domain(self) -> Grid:
-        """Hyperparameters in cells of the grid; each model says what a cell means."""
+        """Hyperparameters in cells of the grid; each model gives a cell its meaning."""
         return Grid.linspace([0.0, 0.0], [CELLS - 1.0, CELLS - 1.0], CELLS)
 
     def replicate(self, plan: Plan, run: int) -> Replicate:
@@ -124,12 +127,12 @@ class Tuning(Experiment):
         gp = fit(GP(0.05 * SE((5.0, 5.0)), noise=0.03, mean=0.7), X, y, priors=priors, starts=2).gp
         optimizer = Optimizer(self.domain, Rectangle(eps), gp, algorithm=algorithm, seed=seed)
         optimizer.tell(X, y)
-        reports = []
-        for t in range(rounds):
-            query = optimizer.ask()
-            optimizer.tell(query, trial.validate(self.domain.locate(query.point), t))
-            reports.append(self.domain.locate(np.asarray(optimizer.report().decision)))
-        return reports
+
+        def validated(query: Query) -> float:
+            return trial.validate(self.domain.locate(query.point), query.t - 1 - len(initial))
+
+        steps = play(optimizer, validated, rounds)
+        return [self.domain.locate(np.asarray(optimizer.report().decision)) for _ in steps]
 
     def _random_reports(self, trial: Trial, initial: NDArray[np.intp], y: Array, rounds: int, seed: int) -> list[int]:
         """Random search: the cell with the best value that was seen so far."""
@@ -144,7 +147,7 @@ class Tuning(Experiment):
         return reports
 
     def claims(self, results: Results) -> list[Claim]:
-        """Whether the wide maximum generalises better, and what it costs on the validation data."""
+        """Whether the wide maximum generalises better, and its cost on the validation data."""
         claims = []
         for other in [name for name in results.others() if name != "StableOpt"]:
             gap = results.difference("StableOpt", other)
@@ -157,7 +160,7 @@ class Tuning(Experiment):
                     f"The wide maximum generalises better: after the shift StableOpt is above {other}",
                     gap.low > 0,
                     f"Test accuracy after the shift, paired difference in percentage points {gap} ({by_task}); mean "
-                    f"validation accuracy of what was found {valid['StableOpt']:.2f} against {valid[other]:.2f}, "
+                    f"validation accuracy of the reports {valid['StableOpt']:.2f} against {valid[other]:.2f}, "
                     f"difference {cost}",
                 )
             )
@@ -174,13 +177,12 @@ class Tuning(Experiment):
         for shift, name in enumerate(results.plan.algorithms):
             at = heights + 0.2 * (shift - 1)
             valid, tests = (results.stacked(name, what).mean(axis=0) for what in ("valid", "tests"))
-            colour = plots.colour_of(name)
+            colour = colour_of(name)
             right.hlines(at, tests, valid, color=colour, lw=1.5)
             right.plot(valid, at, "o", mfc="white", color=colour, ms=6)
             right.plot(tests, at, "o", color=colour, ms=6, label=name)
         right.set_yticks(heights, [f"{model}\n{data}" for model, data in _TASKS])
         right.invert_yaxis()
         right.set(xlabel="accuracy (%)", title="found in validation (hollow) and in the test after the shift (full)")
-        right.spines[["top", "right"]].set_visible(False)
-        right.legend(fontsize=8, frameon=False)
+        finish(right)
         return {"tuning": figure}

@@ -1,4 +1,4 @@
-"""How often confidence bounds hold everywhere and in all rounds, against what each schedule promises."""
+"""How often confidence bounds hold everywhere and in all rounds, and each schedule's promise."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from stableopt.base.arrays import Array
 from stableopt.loop.schedules import BayesianFinite, FixedDesign, LikelihoodRatio, PaperRkhs, Rkhs, Schedule
 from stableopt.paper.verification.cases import Case
 from stableopt.paper.verification.checks import Check
-from stableopt.theory.simulation import Runs, calibrate, simulate, stable, uniform
+from stableopt.theory.simulation import Game, Runs, calibrate, simulate, stable, uniform
 
 XI = 0.1
-EXPLORE = 1.0  # β of the runs, which look at the values: bounds must hold however points are chosen
+EXPLORE = 1.0  # β that chooses the points of a run: bounds must hold however points are chosen
 CONTROL = 0.01  # of the right β: a negative control
 
 
 def coverage(case: Case, count: int, rounds: int, seed: int, *, simulated: int = 400) -> list[Check]:
     """Bounds of every schedule on ``count`` functions of the case, in runs of StableOpt and at random points.
 
-    Each has its negative control, a hundredth of its β, where it has a proof; the printed lemma is expected to fail.
+    A schedule with a proof has a negative control: a hundredth of its β. The printed lemma is expected to fail.
     """
     rng = [np.random.default_rng([seed, i]) for i in range(7)]
-    gp, points, norm, n = case.gp, case.points, case.norm, len(case.points)
-    rule = stable(case.members, EXPLORE)
+    gp, norm, n = case.gp, case.norm, len(case.points)
+    ours, at_random = (Game(gp, case.points, rounds, rule) for rule in (stable(case.members, EXPLORE), uniform))
     functions = case.functions(count, rng[0])
-    adaptive = simulate(gp, points, functions, rounds, rule, rng[1])
-    random = simulate(gp, points, functions, rounds, uniform, rng[2])
-    drawn = simulate(gp, points, case.draws(count, rng[3]), rounds, rule, rng[4])
-    tuned = [calibrate(gp, points, norm, XI, rounds, each, rng[5], runs=simulated) for each in (rule, uniform)]
+    adaptive = simulate(ours, functions, rng[1])
+    random = simulate(at_random, functions, rng[2])
+    drawn = simulate(ours, case.draws(count, rng[3]), rng[4])
+    tuned = [calibrate(game, norm, XI, rng[5], runs=simulated) for game in (ours, at_random)]
     return [
         *_proved(LikelihoodRatio(norm, XI), adaptive, case.name),
         *_proved(Rkhs(norm, XI), adaptive, case.name),

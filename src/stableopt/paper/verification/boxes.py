@@ -1,4 +1,4 @@
-"""Proved certificates on a box: whether they hold for functions that are known everywhere, and what rigour costs."""
+"""Proved certificates on a box: whether they hold for functions known everywhere, and the price of rigour."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def _compare(gp: GP, f: Array, observations: int, rng: np.random.Generator) -> t
     worst = min(ends.min(), f[np.abs(_LINE - x) <= _EPS].min())
     true = proved.lower <= worst + _GRID_ERROR and worst <= proved.upper + _GRID_ERROR
     true = true and optimum <= proved.optimum_upper + _GRID_ERROR
-    gap = state.certificate(report.decision_index)[2].gap  # what a search adds to what it found
+    gap = state.certificate(report.decision_index)[2].gap  # of the search: it is added to the value found
     within = proved.lower <= report.lower and report.optimum_upper - gap <= proved.optimum_upper
     return bool(true), bool(within), proved.evaluations, proved.regret_bound / report.regret_bound - 1

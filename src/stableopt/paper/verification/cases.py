@@ -22,7 +22,7 @@ from stableopt.sets.uncertainty import Estimate, Parameters, UncertaintySet
 from stableopt.theory.sampling import sample_prior, sample_rkhs
 
 GUARANTEED = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
-"""StableOpt with reports whose guarantees are as good as the bounds allow: certificates are what is measured."""
+"""StableOpt, reporting the decision with the best guarantee of all: here certificates are measured."""
 _TERMS = (1, 4, 16)  # of the sampled functions: a single feature, a few, many
 
 
@@ -37,19 +37,19 @@ class Case:
     norm: float = 1.0
 
     @cached_property
-    def setting(self) -> Listing:
+    def listing(self) -> Listing:
         """Domain and uncertainty set."""
         return Listing(self.domain, self.uncertainty)
 
     @cached_property
     def points(self) -> Array:
         """All points (n, p)."""
-        return cartesian(self.setting.blocks)
+        return cartesian(self.listing.blocks)
 
     @cached_property
     def members(self) -> Indices:
         """The points of A(d), a row per decision, repeated to fill it up."""
-        solver = self.setting.solver
+        solver = self.listing.solver
         lists = [solver.members(d) for d in range(solver.n_decisions)]
         return np.array([np.resize(row, max(map(len, lists))) for row in lists], dtype=np.intp)
 
@@ -64,7 +64,7 @@ class Case:
 
     def draws(self, count: int, rng: np.random.Generator) -> Array:
         """Draws from the prior at all points (count, n)."""
-        return sample_prior(self.gp, self.setting.blocks, count, rng)
+        return sample_prior(self.gp, self.listing.blocks, count, rng)
 
     def worst(self, functions: Array) -> Array:
         """The true worst case of every decision (functions, decisions)."""
@@ -84,7 +84,7 @@ def _groups() -> Case:
 def case(name: str) -> Case:
     """A case by its name."""
     if name not in CASES:
-        raise ValueError(f"expected one of {list(CASES)}, got {name!r}")
+        raise ValueError(f"expected a case, one of {list(CASES)}, got {name!r}")
     return CASES[name]
 
 

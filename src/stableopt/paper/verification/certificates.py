@@ -18,63 +18,26 @@ from stableopt.loop.schedules import LikelihoodRatio, Schedule
 from stableopt.paper.verification.bounds import CONTROL, EXPLORE, XI
 from stableopt.paper.verification.cases import Case
 from stableopt.paper.verification.checks import Check
-from stableopt.theory.simulation import simulate
-from stableopt.theory.theorem1 import check_chain
+from stableopt.paper.verification.results import Certificate, Certificates
+from stableopt.theory.simulation import Game, simulate, stable_choices
+from stableopt.theory.theorem1 import Played, check_chain
 
 _ENTRIES = 1 << 22  # of the factors of the runs that go side by side
-_ROUNDING = 1e-9
 
 
-@dataclass
-class Certificate:
-    """What reports say about the decision with the best guarantee, in F runs; columns are times (F, T)."""
+@dataclass(frozen=True)
+class Betas:
+    """The two β at work."""
 
-    lower: Array
-    upper: Array
-    optimum_upper: Array
-    worst: Array
-    """The true worst case of the reported decision."""
+    certify: Schedule
+    factor: float = 1.0
+    """Times the schedule's β: 0.01 makes a negative control."""
+    explore: float | None = EXPLORE
+    """β that chooses decisions; None: the one that certifies, as in Theorem 1."""
 
-    def holds(self, optimum: Array) -> Array:
-        """Whether all that is said is true, at every time (F,): bounds on the worst case, the optimum, the regret."""
-        best = optimum[:, None]
-        true = (self.lower <= self.worst + _ROUNDING) & (self.worst <= self.upper + _ROUNDING)
-        true &= best <= self.optimum_upper + _ROUNDING
-        true &= best - self.worst <= self.optimum_upper - self.lower + _ROUNDING
-        return np.asarray(true.all(axis=1))
-
-    @property
-    def regret_bound(self) -> Array:
-        """What is certified."""
-        return self.optimum_upper - self.lower
-
-
-@dataclass
-class Certificates:
-    """The certificates of F runs: with the bounds of each time, and with the intersection of all until then."""
-
-    plain: Certificate
-    intersected: Certificate
-    optimum: Array
-    """(F,)"""
-    chain: Array
-    """Per round (F, T, 5): worst case of x̃_t, its smallest ucb and lcb, std of the measured point, β_t."""
-    gain: Array
-    """Realised information gain of all observations (F,)."""
-
-    @property
-    def monotone(self) -> Array:
-        """Whether intersected certificates never get worse and never are worse than plain ones (F,)."""
-        low, high = self.intersected.lower, self.intersected.optimum_upper
-        steady = np.all(np.diff(low) >= -_ROUNDING, axis=1) & np.all(np.diff(high) <= _ROUNDING, axis=1)
-        better = np.all(low >= self.plain.lower - _ROUNDING, axis=1)
-        return np.asarray(steady & better & np.all(high <= self.plain.optimum_upper + _ROUNDING, axis=1))
-
-    @property
-    def looseness(self) -> Array:
-        """Certified over true regret of the reported decisions, both as means over the runs, at each time (T,)."""
-        true = (self.optimum[:, None] - self.plain.worst).mean(axis=0)
-        return np.asarray(self.plain.regret_bound.mean(axis=0) / np.maximum(true, 1e-12))
+    def at(self, t: int, gains: Array) -> Array:
+        """β that certifies in round t of runs with these realised gains (F,)."""
+        return self.factor * np.array([self.certify.beta(t, gain) for gain in gains.tolist()])
 
 
 @dataclass
@@ -83,9 +46,7 @@ class _Watch:
 
     case: Case
     functions: Array
-    schedule: Schedule
-    factor: float
-    explore: float | None
+    betas: Betas
     columns: list[list[Array]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -95,20 +56,19 @@ class _Watch:
 
     def __call__(self, mean: Array, std: Array, rng: np.random.Generator) -> Indices:
         t, members, runs = len(self.columns) + 1, self.case.members, np.arange(len(mean))
-        beta = self.factor * np.array([self.schedule.beta(t, gain) for gain in self.gain.tolist()])
+        beta = self.betas.at(t, self.gain)
         width = np.sqrt(beta)[:, None] * std
         lcb, ucb = mean - width, mean + width
         self.low, self.high = np.maximum(self.low, lcb), np.minimum(self.high, ucb)
         row = self._certificate(lcb, ucb) + self._certificate(self.low, self.high)
-        upper = ucb if self.explore is None else mean + math.sqrt(self.explore) * std
-        decision = np.argmax(upper[:, members].min(axis=2), axis=1)  # Alg. 1, line 2
-        reached = members[decision]
-        at = reached[runs, np.argmin(np.take_along_axis(lcb, reached, axis=1), axis=1)]  # Alg. 1, line 3
-        best = np.take_along_axis(upper, reached, axis=1).min(axis=1)
+        explore = self.betas.explore
+        upper = ucb if explore is None else mean + math.sqrt(explore) * std
+        decision, at = stable_choices(members, upper, lcb)
+        best = np.take_along_axis(upper, members[decision], axis=1).min(axis=1)
         row += [self.true[runs, decision], best, lcb[runs, at], std[runs, at], beta]
         self.columns.append(row)
         self.gain = self.gain + 0.5 * np.log1p(std[runs, at] ** 2 / self.case.gp.noise**2)
-        return np.asarray(at)
+        return at
 
     def _certificate(self, lcb: Array, ucb: Array) -> list[Array]:
         runs, members = np.arange(len(lcb)), self.case.members
@@ -117,26 +77,13 @@ class _Watch:
         return [worst[runs, decision], best[runs, decision], best.max(axis=1), self.true[runs, decision]]
 
 
-def certificates(
-    case: Case,
-    schedule: Schedule,
-    functions: Array,
-    rounds: int,
-    rng: np.random.Generator,
-    *,
-    factor: float = 1.0,
-    explore: float | None = EXPLORE,
-) -> Certificates:
-    """StableOpt on every function, with the certificates after 0 to rounds − 1 observations.
-
-    ``explore`` is the β that chooses decisions; None: the one that certifies, as in Theorem 1. ``factor`` times the
-    schedule's β is used: 0.01 makes a negative control.
-    """
+def certificates(case: Case, betas: Betas, functions: Array, rounds: int, rng: np.random.Generator) -> Certificates:
+    """StableOpt on every function, with the certificates after 0 to rounds − 1 observations."""
     together = max(1, _ENTRIES // (rounds * len(case.points)))
     watches = []
     for start in range(0, len(functions), together):
-        watch = _Watch(case, functions[start : start + together], schedule, factor, explore)
-        simulate(case.gp, case.points, watch.functions, rounds, watch, rng)
+        watch = _Watch(case, functions[start : start + together], betas)
+        simulate(Game(case.gp, case.points, rounds, watch), watch.functions, rng)
         watches.append(watch)
     table = np.concatenate([np.array(watch.columns) for watch in watches], axis=2)  # (T, 13, F)
     columns = [np.ascontiguousarray(table[:, i].T) for i in range(table.shape[1])]
@@ -150,8 +97,10 @@ def check_certificates(case: Case, count: int, rounds: int, seed: int) -> tuple[
     """Certificates of the valid β and of a hundredth of it on the same functions; and those of the former."""
     functions = case.functions(count, np.random.default_rng([seed, 10]))
     schedule = LikelihoodRatio(case.norm, XI)
-    valid = certificates(case, schedule, functions, rounds, np.random.default_rng([seed, 11]))
-    control = certificates(case, schedule, functions, rounds, np.random.default_rng([seed, 11]), factor=CONTROL)
+    valid, control = (
+        certificates(case, Betas(schedule, factor), functions, rounds, np.random.default_rng([seed, 11]))
+        for factor in (1.0, CONTROL)
+    )
     last = valid.looseness[-1]
     note = f"certified regret is {last:.0f} times the true one at t = {rounds - 1}"
     return [
@@ -169,11 +118,11 @@ def chain(case: Case, count: int, rounds: int, seed: int) -> list[Check]:
     checks = []
     for factor, what in ((1.0, "Theorem 1: its proof, line by line"), (CONTROL, "Theorem 1, β/100")):
         rng = np.random.default_rng([seed, 21])
-        found = certificates(case, LikelihoodRatio(case.norm, XI), functions, rounds, rng, factor=factor, explore=None)
+        betas = Betas(LikelihoodRatio(case.norm, XI), factor, explore=None)
+        found = certificates(case, betas, functions, rounds, rng)
         runs = []
         for optimum, columns, gain in zip(found.optimum.tolist(), found.chain, found.gain.tolist(), strict=True):
-            worst, ucb, lcb, std, beta = columns.T
-            runs.append(check_chain(optimum, worst, ucb, lcb, std, beta, gain, case.gp.noise, variance))
+            runs.append(check_chain(optimum, Played(*columns.T), gain, case.gp.noise, variance))
         ratio = np.median([run.bound / max(run.reported, 1e-12) for run in runs])
         note = f"√(C₁β_Tγ_T/T) is {ratio:.1f} times r̄ of the reported decision (median)"
         held = [run.holds for run in runs]

@@ -10,21 +10,25 @@ import numpy as np
 
 from stableopt.theory.simulation import consistent
 
-LEVEL = 1e-3  # probability that a promise that is kept is judged to be broken, for one line
+LEVEL = 1e-3  # probability that one line judges a kept promise as broken
 
 
 @dataclass(frozen=True)
 class Check:
-    """``what`` held in ``held`` of ``runs`` runs of a ``setting``, and should with probability ``promised`` at least.
+    """A promise, and how often it held.
 
-    A negative control has ``must_hold=False``: it is as it should be if so few successes contradict the promise.
+    A negative control has ``must_hold=False``. It must fail: its successes are too few for the promise.
     """
 
     what: str
+    """The promise, in a few words."""
     setting: str
+    """Where it was measured."""
     held: int
+    """Runs in which it held."""
     runs: int
     promised: float
+    """The least probability that it should hold with."""
     must_hold: bool = True
     note: str = ""
 

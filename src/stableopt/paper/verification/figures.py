@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from stableopt.paper.verification.certificates import Certificates
+from stableopt.paper.drawing import colour_of
 from stableopt.paper.verification.checks import Check
-from stableopt.paper.verification.hard import XI, HardResults
-from stableopt.paper.verification.tradeoff import Tradeoff
-from stableopt.plots import drawing as plots
+from stableopt.paper.verification.results import Certificates, HardResults, Tradeoff
+from stableopt.plots.style import BLACK, BLUE, GREEN, ORANGE, RED, plain
 from stableopt.theory.theorem2 import plot_instances
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def coverage_figure(checks: Sequence[Check]) -> Figure:
@@ -25,13 +20,13 @@ def coverage_figure(checks: Sequence[Check]) -> Figure:
     figure = Figure(figsize=(8.5, 0.24 * len(shown) + 1.0), layout="constrained")
     axes = figure.subplots()
     labels = [f"{check.what.removeprefix('bounds: ')} ({check.setting})" for check in shown]
-    colours = [plots.GREEN if check.must_hold else plots.RED for check in shown]
+    colours = [GREEN if check.must_hold else RED for check in shown]
     axes.barh(labels, [check.held / check.runs for check in shown], color=colours, height=0.65)
-    axes.axvline(shown[0].promised, color=plots.BLACK, lw=1.2, ls="--")
+    axes.axvline(shown[0].promised, color=BLACK, lw=1.2, ls="--")
     axes.invert_yaxis()
     axes.set(xlim=(0, 1), xlabel=f"share of {shown[0].runs} runs in which all bounds held; dashed: what is promised")
     axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)
+    plain(axes)
     return figure
 
 
@@ -42,13 +37,11 @@ def looseness_figure(found: Mapping[str, Certificates]) -> Figure:
     for axes, (name, each) in zip(panels, found.items(), strict=True):
         t = np.arange(each.plain.lower.shape[1])
         true = (each.optimum[:, None] - each.plain.worst).mean(axis=0)
-        axes.plot(t, each.plain.regret_bound.mean(axis=0), color=plots.ORANGE, lw=1.8, label="certified")
-        axes.plot(
-            t, each.intersected.regret_bound.mean(axis=0), color=plots.BLUE, lw=1.4, label="certified, intersected"
-        )
-        axes.plot(t, np.maximum(true, 1e-4), color=plots.BLACK, lw=1.8, label="true")
+        axes.plot(t, each.plain.regret_bound.mean(axis=0), color=ORANGE, lw=1.8, label="certified")
+        axes.plot(t, each.intersected.regret_bound.mean(axis=0), color=BLUE, lw=1.4, label="certified, intersected")
+        axes.plot(t, np.maximum(true, 1e-4), color=BLACK, lw=1.8, label="true")
         axes.set(yscale="log", xlabel="observations", title=name)
-        _finish(axes)
+        plain(axes)
     panels[0].set_ylabel("mean ε-regret")
     panels[0].legend(fontsize=8, frameon=False)
     return figure
@@ -58,7 +51,7 @@ def tradeoff_figure(found: Sequence[Tradeoff]) -> Figure:
     """Certified and true regret on the polynomial, by the β that explored."""
     figure = Figure(figsize=(8.5, 3.2), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for each, colour in zip(found, (plots.BLUE, plots.ORANGE, plots.GREEN), strict=False):
+    for each, colour in zip(found, (BLUE, ORANGE, GREEN), strict=False):
         t = np.arange(1, each.regret.shape[1] + 1)
         label = rf"explored with $\beta^{{1/2}}$ = {each.explore:g}"
         left.plot(t, each.regret.mean(axis=0), color=colour, lw=1.8, label=label)
@@ -67,7 +60,7 @@ def tradeoff_figure(found: Sequence[Tradeoff]) -> Figure:
     right.set(xlabel="round $t$", ylabel="median certified ε-regret", yscale="log")
     for axes in (left, right):
         axes.legend(fontsize=8, frameon=False)
-        _finish(axes)
+        plain(axes)
     return figure
 
 
@@ -77,17 +70,13 @@ def hard_figure(results: HardResults) -> Figure:
     left, right = figure.subplots(1, 2)
     plot_instances(results.instances, ax=left)
     for name, share in results.success.items():
-        right.plot(np.arange(1, len(share) + 1), share, color=plots.COLOURS.get(name), lw=1.5, label=name)
-    ceiling = results.ceiling
-    right.plot(np.arange(1, len(ceiling) + 1), ceiling, color=plots.BLACK, ls="--", lw=1.5, label="Theorem 2 allows")
-    bound = results.instances.rounds_necessary(XI, results.noise)
-    right.axvline(bound, color=plots.BLACK, lw=0.8)
+        right.plot(np.arange(1, len(share) + 1), share, color=colour_of(name), lw=1.5, label=name)
+    ceiling = 1 - results.floor
+    right.plot(np.arange(1, len(ceiling) + 1), ceiling, color=BLACK, ls="--", lw=1.5, label="Theorem 2 allows")
+    bound = results.bound
+    right.axvline(bound, color=BLACK, lw=0.8)
     right.set(xscale="log", ylim=(0, 1.02), xlabel="rounds $T$", ylabel="share of runs with ε-regret < η")
-    right.set_title(f"{results.runs} runs; 1 − ξ = {1 - XI:g} is impossible before T = {bound}", fontsize=10)
+    right.set_title(f"{results.runs} runs; 1 − ξ = {1 - results.xi:g} is impossible before T = {bound}", fontsize=10)
     right.legend(fontsize=8, frameon=False)
-    _finish(right)
+    plain(right)
     return figure
-
-
-def _finish(axes: Axes) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
