@@ -38,7 +38,6 @@ class OptimisticPessimistic(SamplingRule):
     """StableOpt: the decision with the best worst-case ucb, measured where its lcb is smallest (Alg. 1)."""
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
-        """x̃_t and x̃_t + δ_t."""
         decision = state.optimistic.decision  # Alg. 1, line 2
         return state.pessimistic(decision)  # Alg. 1, line 3
 
@@ -51,7 +50,6 @@ class OptimisticItself(SamplingRule):
     """
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
-        """x̃_t itself."""
         decision = state.optimistic.decision
         return Choice(decision, state.unperturbed(decision))
 
@@ -61,7 +59,6 @@ class LargestUcb(SamplingRule):
     """GP-UCB: the point with the largest ucb, as if there were no adversary (eq. gpucb)."""
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
-        """The point with the largest ucb, and the decision that it stands for."""
         point = state.most_promising_point()
         return Choice(state.decision_of(point), point)
 
@@ -71,7 +68,6 @@ class UniformlyRandom(SamplingRule):
     """Any point, with equal probability."""
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
-        """A random point, and the decision that it stands for."""
         point = state.random_point(seed)
         return Choice(state.decision_of(point), point)
 
@@ -81,7 +77,6 @@ class BestSoFar(ReportingRule):
     """Among the decisions of all rounds, the one with the largest worst-case lcb_t: the paper's experiments."""
 
     def choose(self, state: State[Index]) -> Index:
-        """The decision with the best guarantee now."""
         return state.safest()
 
 
@@ -93,7 +88,6 @@ class BestWhenAsked(ReportingRule):
     """
 
     def choose(self, state: State[Index]) -> Index:
-        """The decision with the best guarantee at its time."""
         best = max(state.rounds, key=lambda r: (r.asked, r.lower, -r.t))
         return best.decision_index if best.asked else state.safest()
 
@@ -108,7 +102,6 @@ class BestIntersected(ReportingRule):
     intersects = True
 
     def choose(self, state: State[Index]) -> Index:
-        """The decision with the best guarantee that was ever known."""
         return state.safest(intersected=True)
 
 
@@ -117,7 +110,6 @@ class BestOfAll(ReportingRule):
     """Of all decisions, tried or not, the one with the largest worst-case lcb_t: never a worse guarantee."""
 
     def choose(self, state: State[Index]) -> Index:
-        """The decision with the best guarantee."""
         return state.safest(tried=False)
 
 
@@ -130,7 +122,6 @@ class BestExpected(ReportingRule):
     """
 
     def choose(self, state: State[Index]) -> Index:
-        """The decision whose worst case is expected to be the best."""
         return state.expected()
 
 
@@ -143,7 +134,6 @@ class MostPromising(ReportingRule):
     """
 
     def choose(self, state: State[Index]) -> Index:
-        """The most promising decision."""
         return state.optimistic.decision
 
 
@@ -152,7 +142,6 @@ class Last(ReportingRule):
     """The decision of the last round."""
 
     def choose(self, state: State[Index]) -> Index:
-        """The decision of the last round that was asked for, or else what the last observation stands for."""
         return max(state.rounds, key=lambda r: (r.asked, r.t)).decision_index
 
 
