@@ -18,11 +18,10 @@ from scipy import ndimage
 
 from stableopt import GP, SE, Ball, Matern
 from stableopt.base.arrays import Array
-from stableopt.maxmin.protocols import Smooth
-from stableopt.maxmin.search.batches import spread_out
-from stableopt.maxmin.search.budget import usual_budget
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
-from stableopt.maxmin.solver import Choice, Hints, Row
+from stableopt.maxmin.search.plan import usual_budget
+from stableopt.maxmin.search.steps import spread_out
+from stableopt.maxmin.solver import Choice, Hints, Row, Smooth
 from stableopt.maxmin.spaces.region import SpaceRegion
 from stableopt.model.algebra import Kernel
 from stableopt.model.gp import Posterior

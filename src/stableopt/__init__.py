@@ -14,11 +14,10 @@ from stableopt.model.gp import GP
 from stableopt.model.kernels import SE, Categorical, Linear, Matern
 from stableopt.model.learning import Learned
 from stableopt.sets.domains import Grid, Points
-from stableopt.sets.groups import Groups
 from stableopt.sets.own import Distance, OwnSet, Within
 from stableopt.sets.perturbations import Ball, Ellipsoid, Hamming, Rectangle, Relative
 from stableopt.sets.spaces import Space
-from stableopt.sets.uncertainty import Estimate, Parameters, Perturbation, UncertaintySet
+from stableopt.sets.uncertainty import Estimate, Groups, Parameters, Perturbation, UncertaintySet
 from stableopt.sets.variables import Category, Float, Integer
 
 __version__ = "0.1.0"

@@ -10,12 +10,11 @@ import pytest
 
 import benchmarks.accuracy as accuracy
 from stableopt import Ball, Space
-from stableopt.maxmin.search.batches import lowest, spread_out
-from stableopt.maxmin.search.budget import Budget
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
-from stableopt.maxmin.search.descent import Descent
+from stableopt.maxmin.search.inner import Descent
 from stableopt.maxmin.search.oracle import Oracle
-from stableopt.maxmin.search.proximal import Planes, onto_simplex, proximal_step
+from stableopt.maxmin.search.plan import Budget
+from stableopt.maxmin.search.steps import Planes, lowest, onto_simplex, proximal_step, spread_out
 from stableopt.maxmin.solver import Choice, Hints
 from stableopt.maxmin.spaces.region import SpaceRegion
 

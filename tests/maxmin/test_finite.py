@@ -25,8 +25,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
+import stableopt.maxmin.lists.listing as structure
 import stableopt.maxmin.lists.solvers as finite
-import stableopt.maxmin.lists.structure as structure
 from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Points, Rectangle
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.maxmin.lists.solvers import AxisMinima, Lists, OverTheta, Pairwise, Sliding, Successive

@@ -21,9 +21,8 @@ from stableopt.base.values import from_dict
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.spaces.movers import ChoiceMover, NormMover
-from stableopt.maxmin.spaces.projected_movers import EllipsoidMover, OwnMover
-from stableopt.maxmin.spaces.region import SpaceRegion
-from stableopt.maxmin.spaces.translation import SpaceTranslation
+from stableopt.maxmin.spaces.region import SpaceRegion, SpaceTranslation
+from stableopt.maxmin.spaces.set_movers import EllipsoidMover, OwnMover
 from stableopt.sets.own import Within
 from stableopt.sets.perturbations import Ellipsoid, Relative
 from stableopt.sets.spaces import Space

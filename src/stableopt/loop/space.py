@@ -12,12 +12,10 @@ from stableopt.base.arrays import Array
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data
 from stableopt.loop.setting import Columns, Intersection, Setting, View
-from stableopt.maxmin.protocols import Smooth
-from stableopt.maxmin.search.budget import usual_budget
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
-from stableopt.maxmin.solver import Hints, Row
-from stableopt.maxmin.spaces.region import SpaceRegion
-from stableopt.maxmin.spaces.translation import SpaceTranslation
+from stableopt.maxmin.search.plan import usual_budget
+from stableopt.maxmin.solver import Hints, Row, Smooth
+from stableopt.maxmin.spaces.region import SpaceRegion, SpaceTranslation
 from stableopt.model.gp import Bound, Posterior
 from stableopt.model.learning import Belief
 from stableopt.model.mixtures import Mixture

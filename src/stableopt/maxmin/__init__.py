@@ -7,9 +7,8 @@ search    the search itself
 
 from stableopt.maxmin.lists.listing import Decision, Listing
 from stableopt.maxmin.lists.solvers import ListedMaxMin
-from stableopt.maxmin.protocols import Smooth
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
-from stableopt.maxmin.solver import Choice, Hints, Solver
+from stableopt.maxmin.solver import Choice, Hints, Smooth, Solver
 from stableopt.maxmin.spaces.region import SpaceRegion
 
 __all__ = [

@@ -1,7 +1,14 @@
-"""What every max-min solver can do: find the decision that suffers least, and where each decision is worst.
+"""What every max-min solver can do, and what the search in spaces asks for: a smooth function and a region.
 
-Two kinds of solvers satisfy `Solver`: exact ones on lists (`listed`) and a search in spaces (`continuous`). Both take a
-function of points, in the form that suits them, and answer with a `Choice`.
+Exact solvers on lists (`lists`) and a search in spaces (`search`) satisfy `Solver`. Both take a function of points, in
+the form that suits them. To the search, a decision says what we do, a scenario what the adversary does, and the two
+together give a point. It knows nothing else: no model, no units, no kind of set.
+
+Notation
+    d, q, P     coordinates of a decision, of a scenario, of a point
+    X (n, d)    decisions, row by row; x (d,) is one of them
+    S (n, q)    scenarios, row by row; s (q,) is one of them
+    Z (n, P)    points
 """
 
 from __future__ import annotations
@@ -10,20 +17,21 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
+from stableopt.base.arrays import Array
+
 Row = tuple[float, ...]
 """The index of a decision or a point in a space: its coordinates."""
 AnyIndex = int | Row
 
+# Index: what a decision or a point is to a solver, a number on a list or a row of coordinates in a space.
+# F_contra: a function of points, its values on all of them on a list or something to be evaluated in a space.
 if TYPE_CHECKING:  # type checkers know defaults of type variables before Python 3.13 does
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     Index = TypeVarWithDefault("Index", default=AnyIndex)
     F_contra = TypeVarWithDefault("F_contra", contravariant=True, default=object)
 else:
-    Index = TypeVar("Index")
-    """What a decision or a point is to a solver: a number on a list, a row of coordinates (a tuple) in a space."""
-    F_contra = TypeVar("F_contra", contravariant=True)
-    """A function of points: its values on all of them on a list, something to be evaluated in a space."""
+    Index, F_contra = TypeVar("Index"), TypeVar("F_contra", contravariant=True)
 
 
 class Choice(NamedTuple, Generic[Index]):
@@ -64,3 +72,87 @@ class Solver(Protocol[Index, F_contra]):
 
     def best(self, decisions: Sequence[Index], F: F_contra, hints: Hints[Index] = ...) -> Choice[Index]:
         """Among these decisions the one with the largest worst case."""
+
+
+class Smooth(Protocol):
+    """A function of points with its gradient, evaluated in batches."""
+
+    def __call__(self, Z: Array) -> Array:
+        """Values at the points: (n, P) -> (n,)."""
+
+    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
+        """Values and gradients at the points: (n, P) -> (n,), (n, P)."""
+
+
+class Adversary(Protocol):
+    """Scenarios, and the points that they make of decisions. All coordinates are of the order of 1."""
+
+    @property
+    def width(self) -> int:
+        """q, coordinates of a scenario; with 0 a decision has just one point."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether `project_inside` finds the nearest of a convex set: then short and long steps lead down alike."""
+
+    def scenarios(self, count: int, seed: int) -> Array:
+        """A spread of scenarios (<= count, q): the one that changes nothing, then extreme ones, then inner ones."""
+
+    def other_scenarios(self, x: Array, s: Array) -> Array:
+        """Neighbours (m, q) of one scenario of a decision that differ in something discrete."""
+
+    def project(self, X: Array, S: Array) -> Array:
+        """The nearest scenarios that are allowed for these decisions, row by row; from far away, an extreme one."""
+
+    def project_inside(self, X: Array, S: Array) -> Array:
+        """The nearest allowed scenarios whose points lie inside the domain before anything is clipped, row by row.
+
+        There `pull` finds a slope in every continuous coordinate. A clipped coordinate has none, and a descent would
+        never bring it back.
+        """
+
+    def points(self, X: Array, S: Array) -> Array:
+        """The points that the scenarios make of the decisions, row by row (n, P); the moved decision comes first."""
+
+    def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        """Gradients by points (n, P) as gradients by decisions (n, d) and by scenarios (n, q).
+
+        0 in discrete coordinates and where clipping holds a coordinate: beyond its bound, not at it.
+        """
+
+    def scenario_of(self, X: Array, Z: Array) -> Array:
+        """Allowed scenarios that turn X into Z, or as near as possible, row by row."""
+
+    def point_index(self, row: Array) -> Row:
+        """The row of a point as it comes back from a user, so that a run can be replayed bit for bit."""
+
+
+class Region(Adversary, Protocol):
+    """Decisions, and an adversary. The box of a decision is [0, 1]^d in its continuous coordinates."""
+
+    @property
+    def dim(self) -> int:
+        """d, coordinates of a decision."""
+
+    @property
+    def count(self) -> float:
+        """How many decisions there are; infinity if any coordinate is continuous."""
+
+    @property
+    def relaxed(self) -> Region | None:
+        """The same region with real numbers in place of whole ones, which then have a slope; None if there are none."""
+
+    def decisions(self, count: int, seed: int) -> Array:
+        """Space-filling decisions (<= count, d); all of them if there are no more than that."""
+
+    def clip(self, X: Array) -> Array:
+        """The nearest decisions that exist; discrete coordinates are left alone."""
+
+    def other_decisions(self, x: Array) -> Array:
+        """Neighbours (m, d) of one decision that differ in a discrete variable."""
+
+    def rounded(self, x: Array) -> Array:
+        """Decisions (m, d) of this region around one of the relaxed region."""
+
+    def decision_index(self, row: Array) -> Row:
+        """The row of a decision as it comes back from a user, so that a run can be replayed bit for bit."""

@@ -15,8 +15,8 @@ from stableopt.model.gp import GP, LinearMean
 from stableopt.model.kernels import SE, Categorical
 from stableopt.problems.base import Problem
 from stableopt.sets.domains import Grid, Points
-from stableopt.sets.groups import Groups
 from stableopt.sets.perturbations import Ball, Hamming
+from stableopt.sets.uncertainty import Groups
 
 # fmt: off
 _GENRES = [

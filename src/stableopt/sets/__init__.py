@@ -6,11 +6,10 @@ of `stableopt.maxmin` find the worst case.
 """
 
 from stableopt.sets.domains import Domain, Grid, Points
-from stableopt.sets.groups import Groups
 from stableopt.sets.own import Distance, OwnSet, Within
 from stableopt.sets.perturbations import Ball, Ellipsoid, Hamming, Rectangle, Relative
 from stableopt.sets.spaces import Space
-from stableopt.sets.uncertainty import Combined, Estimate, Parameters, Perturbation, UncertaintySet
+from stableopt.sets.uncertainty import Combined, Estimate, Groups, Parameters, Perturbation, UncertaintySet
 from stableopt.sets.variables import Candidates, Category, Float, Integer, Variable
 
 __all__ = [

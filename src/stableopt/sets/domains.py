@@ -59,11 +59,9 @@ class Points(Domain):
 
     @property
     def blocks(self) -> tuple[Array, ...]:
-        """The rows, as one block."""
         return (np.asarray(self.values),)
 
     def locate(self, x: ArrayLike) -> int:
-        """The number of the point x."""
         return row_of(np.asarray(self.values), x, "point")
 
     def __repr__(self) -> str:
@@ -94,25 +92,23 @@ class Grid(Domain):
 
     @property
     def blocks(self) -> tuple[Array, ...]:
-        """One block per axis."""
         return tuple(np.asarray(axis)[:, None] for axis in self.axes)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of values on each axis."""
-        return tuple(len(np.asarray(axis)) for axis in self.axes)
+        return tuple(len(block) for block in self.blocks)
 
     @property
     def steps(self) -> Array:
         """Distance of neighbouring values on each axis; infinite on an axis with one value."""
-        ends = [(np.asarray(axis)[0], np.asarray(axis)[-1], len(np.asarray(axis))) for axis in self.axes]
-        return np.array([(b - a) / (n - 1) if n > 1 else math.inf for a, b, n in ends])
+        axes = [block[:, 0] for block in self.blocks]
+        return np.array([(axis[-1] - axis[0]) / (len(axis) - 1) if len(axis) > 1 else math.inf for axis in axes])
 
     def locate(self, x: ArrayLike) -> int:
-        """The number of the point x."""
         point = vector(x, self.dim, "point")
-        rows = [int(np.argmin(np.abs(np.asarray(axis) - c))) for axis, c in zip(self.axes, point, strict=True)]
-        nearest = np.array([np.asarray(axis)[i] for axis, i in zip(self.axes, rows, strict=True)])
+        rows = [int(np.argmin(np.abs(block[:, 0] - c))) for block, c in zip(self.blocks, point, strict=True)]
+        nearest = np.array([block[i, 0] for block, i in zip(self.blocks, rows, strict=True)])
         steps = np.where(np.isfinite(self.steps), self.steps, 0.0)
         if np.any(np.abs(nearest - point) > 1e-6 * steps + 1e-12 * np.abs(point)):
             raise ValueError(f"point {point.tolist()} is not in the domain; the nearest that is: {nearest.tolist()}")

@@ -1,8 +1,6 @@
 """Sets of one's own: described by functions (`Within`, `Distance`), or by a class (`OwnSet`).
 
-Notation
-    x, x'                  where the decision is, and where the adversary moves it
-    A, B   (n, p), (m, p)  points, one a row: x in the rows of A, candidates for x' in those of B
+Notation, beside that of `perturbations`
     X, Z   (n, k), (n, k)  the coordinates that may change, row by row: x, and where it is to be moved
 """
 
@@ -17,7 +15,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Mask
 from stableopt.base.checks import not_negative
-from stableopt.sets.perturbations import BOUNDARY, column_list, same_columns
+from stableopt.sets.perturbations import BOUNDARY, column_list, same_but
 from stableopt.sets.uncertainty import Perturbation
 
 
@@ -33,14 +31,11 @@ class RowwiseSet(Perturbation, ABC):
         """Row by row, the nearest z in the set of x (n, k)."""
 
     def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B are in the set of each row of A."""
         free = self.free(A.shape[1])
-        a, b = (np.repeat(A[:, free], len(B), axis=0), np.tile(B[:, free], (len(A), 1)))
-        inside = self.members(a, b).reshape(len(A), len(B))
-        return inside & same_columns(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+        inside = self.members(np.repeat(A[:, free], len(B), axis=0), np.tile(B[:, free], (len(A), 1)))
+        return inside.reshape(len(A), len(B)) & same_but(free, A, B)
 
     def scaled(self, factor: float) -> Perturbation:
-        """Refused: only its author knows how to make such a set larger."""
         raise ValueError("expected a set with a size, such as Ball(0.1): a set of your own cannot be made larger")
 
 
@@ -96,14 +91,12 @@ class Within(RowwiseSet):
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "columns", column_list(self.columns))
-        if not callable(self.contains) or not (self.project is None or callable(self.project)):
-            raise TypeError(
-                f"expected functions contains(x, z) and project(x, z), got {self.contains!r}, {self.project!r}"
-            )
+        vars(self).update(columns=column_list(self.columns))
+        contains, project = self.contains, self.project
+        if not callable(contains) or not (project is None or callable(project)):
+            raise TypeError(f"expected functions contains(x, z) and project(x, z), got {contains!r}, {project!r}")
 
     def members(self, X: Array, Z: Array) -> Mask:
-        """Row by row, whether z is in the set of x (n,)."""
         try:
             if self.vectorized:
                 return np.asarray(self.contains(X, Z), dtype=bool).reshape(len(X))
@@ -113,7 +106,6 @@ class Within(RowwiseSet):
             raise ValueError(f"expected contains(x, z) to return {what}, got what NumPy says of it: {error}") from error
 
     def projected(self, X: Array, Z: Array) -> Array:
-        """Row by row, the nearest z in the set of x (n, k)."""
         if self.project is None:
             raise ValueError("expected a projection for a continuous domain: Within(contains, project)")
         nearest = self.project(X, Z) if self.vectorized else [self.project(x, z) for x, z in zip(X, Z, strict=True)]
@@ -137,21 +129,17 @@ class Distance(Perturbation):
     columns: Sequence[int | str] | None = None
 
     def scaled(self, factor: float) -> Distance:
-        """The same distance with another eps."""
         return replace(self, eps=factor * self.eps)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", not_negative(self.eps, "eps as a finite number >= 0"))
-        object.__setattr__(self, "columns", column_list(self.columns))
+        vars(self).update(eps=not_negative(self.eps, "eps as a finite number >= 0"), columns=column_list(self.columns))
         if not callable(self.distance):
             raise TypeError(f"expected a function distance(x, x') of two points, got {self.distance!r}")
 
     def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B are within eps of each row of A."""
         free = self.free(A.shape[1])
-        fixed = np.setdiff1d(np.arange(A.shape[1]), free)
-        if len(fixed):
-            return replace(self, columns=None).reaches(A[:, free], B[:, free]) & same_columns(A, B, fixed)
+        if len(free) < A.shape[1]:
+            return replace(self, columns=None).reaches(A[:, free], B[:, free]) & same_but(free, A, B)
         distances = np.array([self._row(a, B) for a in A])
         if np.any(np.isnan(distances)):
             a, b = np.argwhere(np.isnan(distances))[0]

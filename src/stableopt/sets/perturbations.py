@@ -16,13 +16,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, Mask
-from stableopt.base.checks import not_negative, numbers, vector, whole
+from stableopt.base.arrays import Array, Indices, Mask
+from stableopt.base.checks import not_negative, numbers, whole
 from stableopt.sets.uncertainty import Perturbation
 
 BOUNDARY = 1.0 + 1e-9
@@ -48,9 +48,7 @@ class NormBall(Perturbation, ABC):
         """How far each coordinate may move on its own (dim,)."""
 
     def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B are in the ball around each row of A."""
-        reach = self.reach(A.shape[1])
-        return _within(A, B, reach, self.order)
+        return _within(A, B, self.reach(A.shape[1]), self.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,26 +61,21 @@ class Ball(NormBall):
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eps", not_negative(self.eps, "eps as a finite number >= 0"))
+        vars(self).update(eps=not_negative(self.eps, "eps as a finite number >= 0"), columns=column_list(self.columns))
         if self.norm not in (1, 2, math.inf, "inf"):
             raise ValueError(f"expected the norm 1, 2 or 'inf', got {self.norm!r}; others: Distance(d, eps)")
-        object.__setattr__(self, "norm", "inf" if self.norm in (math.inf, "inf") else int(self.norm))
-        object.__setattr__(self, "columns", column_list(self.columns))
+        vars(self).update(norm="inf" if self.norm in (math.inf, "inf") else int(self.norm))
         if self.scales is not None:
-            object.__setattr__(self, "scales", _lengths(self.scales, "scales", least=0.0, strict=True))
+            vars(self).update(scales=_lengths(self.scales, "scales", strict=True))
 
     @property
     def order(self) -> float:
-        """1, 2 or ∞: the order of the norm."""
         return float(self.norm)
 
     def reach(self, dim: int) -> Array:
-        """eps times the scale in the free coordinates, 0 in the others."""
-        free = self.free(dim)
-        return _spread(1.0 if self.scales is None else self.scales, free, dim, "scales") * self.eps
+        return _spread(1.0 if self.scales is None else self.scales, self.free(dim), dim, "scales") * self.eps
 
     def scaled(self, factor: float) -> Ball:
-        """The ball with another eps."""
         return replace(self, eps=factor * self.eps)
 
 
@@ -94,20 +87,16 @@ class Rectangle(NormBall):
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "half_widths", _lengths(self.half_widths, "half_widths", least=0.0, strict=False))
-        object.__setattr__(self, "columns", column_list(self.columns))
+        vars(self).update(half_widths=_lengths(self.half_widths, "half_widths"), columns=column_list(self.columns))
 
     @property
     def order(self) -> float:
-        """∞: the order of the norm."""
         return math.inf
 
     def reach(self, dim: int) -> Array:
-        """The half-widths in the free coordinates, 0 in the others."""
         return _spread(self.half_widths, self.free(dim), dim, "half_widths")
 
     def scaled(self, factor: float) -> Rectangle:
-        """The rectangle with other half-widths."""
         return replace(self, half_widths=(factor * np.asarray(self.half_widths)).tolist())
 
 
@@ -119,17 +108,15 @@ class Relative(Perturbation):
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fractions", _lengths(self.fractions, "fractions", least=0.0, strict=False))
+        vars(self).update(fractions=_lengths(self.fractions, "fractions"), columns=column_list(self.columns))
         if not np.size(self.fractions) or np.max(self.fractions) >= 1:
             raise ValueError(f"expected fractions below 1 (±2 % is 0.02), got {self.fractions}")
-        object.__setattr__(self, "columns", column_list(self.columns))
 
     def fraction(self, dim: int) -> Array:
         """The fractions in the free coordinates, 0 in the others."""
         return _spread(self.fractions, self.free(dim), dim, "fractions")
 
     def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B are within the fractions of each row of A."""
         reached = np.ones((len(A), len(B)), dtype=bool)
         for a, b, fraction in zip(A.T, B.T, self.fraction(A.shape[1]), strict=True):
             rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(a).max(), np.abs(b).max()) if fraction else 0.0
@@ -137,7 +124,6 @@ class Relative(Perturbation):
         return reached
 
     def scaled(self, factor: float) -> Relative:
-        """The same with other fractions."""
         return replace(self, fractions=(factor * np.asarray(self.fractions)).tolist())
 
 
@@ -152,17 +138,13 @@ class Ellipsoid(Perturbation):
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        sigma = numbers(self.matrix, "matrix")
-        if sigma.ndim != 2 or sigma.shape[0] != sigma.shape[1] or not np.all(np.isfinite(sigma)):
-            raise ValueError(
-                f"expected a square matrix of finite numbers, got shape {sigma.shape}: {self.matrix!r:.200}"
-            )
-        if np.abs(sigma - sigma.T).max() > 1e-9 * np.abs(sigma).max() or np.linalg.eigvalsh(sigma).min() <= 0:
-            raise ValueError(
-                f"expected a symmetric positive definite matrix, got {sigma.tolist()}: is it a covariance?"
-            )
-        object.__setattr__(self, "matrix", tuple(map(tuple, ((sigma + sigma.T) / 2).tolist())))
-        object.__setattr__(self, "columns", column_list(self.columns))
+        cov = numbers(self.matrix, "matrix")
+        if cov.ndim != 2 or cov.shape[0] != cov.shape[1] or not np.all(np.isfinite(cov)):
+            raise ValueError(f"expected a square matrix of finite numbers, got shape {cov.shape}: {self.matrix!r:.200}")
+        if np.abs(cov - cov.T).max() > 1e-9 * np.abs(cov).max() or np.linalg.eigvalsh(cov).min() <= 0:
+            raise ValueError(f"expected a symmetric positive definite matrix, got {cov.tolist()}: is it a covariance?")
+        symmetric = tuple(map(tuple, ((cov + cov.T) / 2).tolist()))
+        vars(self).update(matrix=symmetric, columns=column_list(self.columns))
 
     def root(self, free: int) -> Array:
         """A lower triangular R with R Rᵀ = Σ, so that x' − x = R s with ‖s‖ ≤ 1 (free, free)."""
@@ -171,11 +153,9 @@ class Ellipsoid(Perturbation):
         return np.linalg.cholesky(np.array(self.matrix))
 
     def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B are in the ellipsoid around each row of A."""
         free = self.free(A.shape[1])
         whiten = np.linalg.inv(self.root(len(free))).T
-        inside = _within(A[:, free] @ whiten, B[:, free] @ whiten, np.ones(len(free)), 2)
-        return inside & same_columns(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+        return _within(A[:, free] @ whiten, B[:, free] @ whiten, np.ones(len(free)), 2) & same_but(free, A, B)
 
     def scaled(self, factor: float) -> Ellipsoid:
         """The ellipsoid with other axes; its matrix must stay invertible, so a factor of 0 becomes 1e-6."""
@@ -190,20 +170,18 @@ class Hamming(Perturbation):
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "radius", whole(self.radius, 0, "a Hamming radius of 0, 1, 2, ... columns"))
-        object.__setattr__(self, "columns", column_list(self.columns))
+        radius = whole(self.radius, 0, "a Hamming radius of 0, 1, 2, ... columns")
+        vars(self).update(radius=radius, columns=column_list(self.columns))
 
     def reaches(self, A: Array, B: Array) -> Mask:
-        """Which rows of B differ from each row of A in few enough columns."""
         from scipy.spatial.distance import cdist
 
         free = self.free(A.shape[1])
         differ = np.rint(cdist(A[:, free], B[:, free], "hamming") * len(free))
-        return (differ <= self.radius) & same_columns(A, B, np.setdiff1d(np.arange(A.shape[1]), free))
+        return (differ <= self.radius) & same_but(free, A, B)
 
     def scaled(self, factor: float) -> Hamming:
-        """The same with another radius, rounded down to whole columns."""
-        return replace(self, radius=math.floor(factor * self.radius))
+        return replace(self, radius=math.floor(factor * self.radius))  # whole columns
 
 
 def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
@@ -212,27 +190,26 @@ def _within(A: Array, B: Array, reach: Array, order: float) -> Mask:
     free = np.flatnonzero(reach > 0)
     inside = np.ones((len(A), len(B)), dtype=bool)
     if len(free):
-        metric: Literal["cityblock", "euclidean", "chebyshev"]
-        metric = "cityblock" if order == 1 else "euclidean" if order == 2 else "chebyshev"
+        metric: Any = {1: "cityblock", 2: "euclidean", math.inf: "chebyshev"}[order]
         origin = B[:, free].min(axis=0)  # differences of large numbers are exact, of their quotients they are not
         limit = boundary(reach, np.abs(B).max(axis=0))
         inside = cdist((A[:, free] - origin) / reach[free], (B[:, free] - origin) / reach[free], metric) <= limit
-    return inside & same_columns(A, B, np.flatnonzero(reach == 0))
+    return inside & same_but(free, A, B)
 
 
-def same_columns(A: Array, B: Array, columns: NDArray[np.intp]) -> Mask:
-    """Which rows of B agree with each row of A in these columns."""
+def same_but(free: Sequence[int] | Indices, A: Array, B: Array) -> Mask:
+    """Which rows of B agree with each row of A in all but the free columns."""
     same = np.ones((len(A), len(B)), dtype=bool)
-    for c in columns:
+    for c in np.setdiff1d(np.arange(A.shape[1]), free):
         same &= A[:, c, None] == B[None, :, c]
     return same
 
 
-def _lengths(values: Any, what: str, *, least: float, strict: bool) -> float | tuple[float, ...]:
+def _lengths(values: Any, what: str, *, strict: bool = False) -> float | tuple[float, ...]:
     array = numbers(values, what)
-    wrong = ~np.isfinite(array) | (array <= least if strict else array < least)
+    wrong = ~np.isfinite(array) | (array <= 0 if strict else array < 0)
     if array.ndim > 1 or np.any(wrong):
-        raise ValueError(f"expected {what} as finite numbers {'>' if strict else '>='} {least}, got {values}")
+        raise ValueError(f"expected {what} as finite numbers {'>' if strict else '>='} 0.0, got {values}")
     return float(array) if array.ndim == 0 else tuple(array.tolist())
 
 
@@ -250,9 +227,8 @@ def column_list(columns: Sequence[int | str] | None) -> tuple[int | str, ...] | 
 
 def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:
     lengths = np.asarray(values, dtype=float)
-    lengths = np.full(len(free), lengths) if lengths.ndim == 0 else lengths
-    if len(lengths) != len(free):
+    if lengths.ndim and len(lengths) != len(free):
         raise ValueError(f"expected {len(free)} {what}, one per free coordinate, got {len(lengths)}")
     full = np.zeros(dim)
-    full[free] = vector(lengths, len(free), what)
+    full[free] = lengths
     return full

@@ -50,10 +50,10 @@ class Space(Value):
             raise ValueError(f"expected a list of {len(given)} names, one per variable, got {names!r:.200}")
         labels = [f"variable {i}" for i in range(len(given))] if names is None else [repr(n) for n in names]
         parsed = tuple(variable(v, label) for v, label in zip(given, labels, strict=True))
-        object.__setattr__(self, "variables", parsed)
+        vars(self).update(variables=parsed)
         if names is not None:
-            object.__setattr__(self, "names", tuple(_name(n, v) for n, v in zip(names, parsed, strict=True)))
-            flat = [n for name in self.names or () for n in _flat(name)]
+            vars(self).update(names=tuple(_name(n, v) for n, v in zip(names, parsed, strict=True)))
+            flat = self.flat_names or []
             if len(set(flat)) < len(flat):
                 raise ValueError(f"expected distinct names, got {flat}")
 
@@ -91,7 +91,7 @@ class Space(Value):
         labels = []
         for name, v in zip(self.names, self.parts, strict=True):
             several = isinstance(name, str) and v.width > 1
-            labels += [f"{name}[{i}]" for i in range(v.width)] if several else list(_flat(name))
+            labels += [f"{name}[{i}]" for i in range(v.width)] if several else list(keys_of(name))
         return labels
 
     def column(self, name: Any) -> int:
@@ -143,29 +143,26 @@ class Space(Value):
 
     def rows(self, unit: Array) -> Array:
         """Rows (n, d) from numbers between 0 and 1, one per variable: any of its values is as likely as another."""
-        choices = [v.choices for v in self.parts]
-        return np.hstack(
-            [
-                u[:, None] if c is None else c[np.minimum((u * len(c)).astype(int), len(c) - 1)]
-                for u, c in zip(unit.T, choices, strict=True)
-            ]
-        )
+        pairs = [(u, v.choices) for u, v in zip(unit.T, self.parts, strict=True)]
+        rows = (u[:, None] if c is None else c[np.minimum((u * len(c)).astype(int), len(c) - 1)] for u, c in pairs)
+        return np.hstack(list(rows))
 
     def joined(self, other: Space) -> Space:
         """The variables of both, side by side; names where this space has them."""
-        names = None
-        if self.names is not None:
-            theirs = other.names or [_numbered("theta", i, v) for i, v in enumerate(other.parts)]
-            names = [*self.names, *theirs]
-        return Space([*self.parts, *other.parts], names)
+        numbered = [
+            tuple(f"theta{i}_{j}" for j in range(v.width)) if isinstance(v, Candidates) else f"theta{i}"
+            for i, v in enumerate(other.parts)
+        ]
+        theirs = other.names or numbered
+        return Space([*self.parts, *other.parts], None if self.names is None else [*self.names, *theirs])
 
     def _values(self, point: Any, what: str) -> list[Any]:
         """One value per variable."""
         what = f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
         if self.names is not None:
-            if not isinstance(point, Mapping):
-                raise ValueError(f"expected {what} as a dictionary with {self.flat_names}, got {point!r:.200}")
             names = self.flat_names or []
+            if not isinstance(point, Mapping):
+                raise ValueError(f"expected {what} as a dictionary with {names}, got {point!r:.200}")
             unknown = [n for n in point if n not in names]
             if unknown or len(point) < len(names):
                 hint = _nearest(str(unknown[0]), names) if unknown else ""
@@ -177,12 +174,12 @@ class Space(Value):
         if len(flat) != self.dim:
             raise ValueError(f"expected {what} with {self.dim} values, got {len(flat)}: {point!r:.200}")
         pairs = zip(self.parts, self.columns, strict=True)
-        return [flat[c[0]] if v.width == 1 and v.numeric else _group(v, flat[c.start : c.stop]) for v, c in pairs]
+        return [flat[c.start : c.stop] if isinstance(v, Candidates) else flat[c[0]] for v, c in pairs]
 
     @property
     def flat_names(self) -> list[str] | None:
         """The keys of a point, if it has any."""
-        return None if self.names is None else [n for name in self.names for n in _flat(name)]
+        return None if self.names is None else [n for name in self.names for n in keys_of(name)]
 
     def __repr__(self) -> str:
         names = self.names or range(len(self.parts))
@@ -207,7 +204,8 @@ def distinct(rows: Array) -> Array:
     return np.asarray(rows[np.sort(np.unique(rows, axis=0, return_index=True)[1])])
 
 
-def _flat(name: Any) -> tuple[str, ...]:
+def keys_of(name: Any) -> tuple[str, ...]:
+    """The keys of a point that belong to a variable of this name: one, or one for each column of candidates."""
     return (name,) if isinstance(name, str) else tuple(name)
 
 
@@ -216,14 +214,6 @@ def _name(name: Any, v: Variable) -> Any:
     if not isinstance(name, str) and not (several and all(isinstance(n, str) for n in name)):
         raise ValueError(f"expected names as strings (a tuple of {v.width} for columns of candidates), got {name!r}")
     return name if isinstance(name, str) else tuple(name)
-
-
-def _numbered(stem: str, i: int, v: Variable) -> Any:
-    return tuple(f"{stem}{i}_{j}" for j in range(v.width)) if isinstance(v, Candidates) else f"{stem}{i}"
-
-
-def _group(v: Variable, values: list[Any]) -> Any:
-    return values if isinstance(v, Candidates) else values[0]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

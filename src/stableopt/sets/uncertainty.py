@@ -1,4 +1,4 @@
-"""What every uncertainty set says of itself, the parameters θ that an adversary may choose, and products of sets.
+"""What every uncertainty set says of itself, the parameters θ that an adversary may choose, products of sets, groups.
 
 Here is all that a product needs to know: which parts move x (a `Perturbation`, of which there are many kinds) and which
 one chooses θ (`Parameters`, or an `Estimate` with a perturbation of its own).
@@ -12,7 +12,7 @@ Notation
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,9 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stableopt.base.arrays import Array, Mask
-from stableopt.base.checks import matrix, row_of
+from stableopt.base.checks import matrix, row_of, whole
 from stableopt.base.values import Value
 from stableopt.sets.spaces import Space
+
+_MEMBERS = "members of groups as numbers of points, 0, 1, 2, ..."
 
 
 class UncertaintySet(Value):
@@ -53,7 +55,6 @@ class Perturbation(UncertaintySet, ABC):
 
     @property
     def perturbations(self) -> list[Perturbation]:
-        """Itself."""
         return [self]
 
     @abstractmethod
@@ -74,24 +75,30 @@ class Perturbation(UncertaintySet, ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Parameters(UncertaintySet):
-    """An unknown parameter θ in Θ: x is turned into (x, θ) for any row θ of ``theta``, or any θ of a ``Space``."""
+class ParameterSet(UncertaintySet):
+    """Chooses θ: one of the rows of Θ, or a point of a `Space`."""
 
     theta: ArrayLike | Space
 
     @property
-    def parameters(self) -> Parameters:
-        """Itself."""
-        return self
+    def block(self) -> Array:
+        """Θ, one row per parameter (m, q)."""
+        if isinstance(self.theta, Space):
+            raise TypeError(f"expected finitely many parameters as rows, got {self.theta}")
+        return np.asarray(self.theta)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Parameters(ParameterSet):
+    """An unknown parameter θ in Θ: x is turned into (x, θ) for any row θ of ``theta``, or any θ of a ``Space``."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.theta, Space):
-            object.__setattr__(self, "theta", matrix(self.theta, "parameters"))
+            vars(self).update(theta=matrix(self.theta, "parameters"))
 
     @property
-    def block(self) -> Array:
-        """Θ, one row per parameter (m, q)."""
-        return _rows(self.theta)
+    def parameters(self) -> Parameters:
+        return self
 
     @property
     def allowed(self) -> NDArray[np.intp]:
@@ -110,42 +117,33 @@ class Parameters(UncertaintySet):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimate(UncertaintySet):
+class Estimate(ParameterSet):
     """Robust estimation: θ is known to be near an estimate θ̄, within the perturbation ``within`` of it.
 
     ``Estimate(theta, [0.5], Ball(0.1))`` turns x into (x, θ) for every row θ of ``theta`` at most 0.1 from 0.5. The
     estimate is a row of ``theta`` itself, or a point of it where ``theta`` is a ``Space``.
     """
 
-    theta: ArrayLike | Space
     estimate: Any
     within: Perturbation
 
     @property
     def parameters(self) -> Estimate:
-        """Itself."""
         return self
 
     def __post_init__(self) -> None:
         if not isinstance(self.within, Perturbation):
             raise TypeError(f"expected a perturbation of the estimate such as Ball(0.1), got {self.within!r}")
         if isinstance(self.theta, Space):
-            object.__setattr__(self, "estimate", _plain_point(self.theta, self.estimate))
+            vars(self).update(estimate=_plain_point(self.theta, self.estimate))
             return
         theta = matrix(self.theta, "parameters")
         estimate = theta[row_of(theta, self.estimate, "estimate", "Θ")]
-        object.__setattr__(self, "theta", theta)
-        object.__setattr__(self, "estimate", tuple(estimate.tolist()))
+        vars(self).update(theta=theta, estimate=tuple(estimate.tolist()))
         if not len(self.allowed):
             raise ValueError(f"{self.within} allows no parameter at all for the estimate {estimate.tolist()}")
 
-    @property
-    def block(self) -> Array:
-        """Θ, one row per parameter (m, q)."""
-        return _rows(self.theta)
-
     def scaled(self, factor: float) -> Estimate:
-        """The same estimate, with another perturbation of it."""
         return replace(self, within=self.within.scaled(factor))
 
     @property
@@ -171,7 +169,7 @@ class Combined(UncertaintySet):
     parts: Sequence[UncertaintySet]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(self.parts))
+        vars(self).update(parts=tuple(self.parts))
         strays = [p for p in self.parts if not isinstance(p, Perturbation | Parameters | Estimate)]
         if strays or len(self.parts) - len(self.perturbations) > 1:
             raise TypeError(
@@ -184,18 +182,64 @@ class Combined(UncertaintySet):
             raise ValueError(f"expected perturbations with columns of their own (columns=...), got {chosen}")
 
     def scaled(self, factor: float) -> Combined:
-        """Every part with another size."""
         return Combined([part.scaled(factor) for part in self.parts])
 
     @property
     def perturbations(self) -> list[Perturbation]:
-        """The parts that move x."""
         return [part for part in self.parts if isinstance(part, Perturbation)]
 
     @property
     def parameters(self) -> Parameters | Estimate | None:
-        """The part that chooses θ, if there is one."""
         return next((part for part in self.parts if isinstance(part, Parameters | Estimate)), None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Groups(UncertaintySet):
+    """The decision is a group and the adversary picks its worst member.
+
+    ``members`` lists the numbers of the points in each group, as a list of lists or a dictionary by name. Every point
+    belongs to a group at least; where it belongs to several, the first one is "its" group.
+    """
+
+    members: Mapping[str, Iterable[int]] | Sequence[Iterable[int]]
+    names: Sequence[str | int] | None = None
+
+    def __post_init__(self) -> None:
+        lists, given = self.members, self.names
+        if isinstance(lists, Mapping):
+            given, lists = tuple(lists), list(lists.values())
+        if any(isinstance(group, str) or not isinstance(group, Iterable) for group in lists):
+            raise ValueError(f"expected a list of members for each group, got {lists!r:.200}; labels: from_labels(...)")
+        groups = tuple(tuple(sorted({whole(i, 0, _MEMBERS) for i in group})) for group in lists)
+        names = tuple(range(len(groups))) if given is None else tuple(map(_group_name, given))
+        if not groups or len(names) != len(groups) or len(set(names)) != len(names):
+            raise ValueError(f"expected at least one group and one distinct name each, got {len(groups)} and {names}")
+        for name, group in zip(names, groups, strict=True):
+            if not group:
+                raise ValueError(f"expected members in every group, got an empty group {name!r}: leave it out")
+        vars(self).update(members=groups, names=names)
+
+    @classmethod
+    def from_labels(cls, labels: Sequence[Any] | NDArray[Any]) -> Groups:
+        """Groups from one label per point, in the order of the sorted labels."""
+        if np.ndim(labels) != 1:
+            raise ValueError(f"expected one label per point in a flat list, got shape {np.shape(labels)}")
+        kinds = {type(label.item() if isinstance(label, np.generic) else label).__name__ for label in labels}
+        if len(kinds) != 1:
+            raise ValueError(f"expected labels of one kind, such as all strings, got {sorted(kinds)}")
+        found, inverse, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
+        members = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
+        names = found.tolist() if found.dtype.kind in "iuU" else [str(label) for label in found]
+        return cls([group.tolist() for group in members], names)
+
+    @property
+    def lists(self) -> list[list[int]]:
+        """The numbers of the points in each group, increasing."""
+        groups = self.members.values() if isinstance(self.members, Mapping) else self.members
+        return [list(group) for group in groups]
+
+    def __repr__(self) -> str:
+        return f"Groups({len(self.lists)} groups)"
 
 
 def continuous(uncertainty: UncertaintySet) -> bool:
@@ -210,12 +254,6 @@ def _parts(uncertainty: UncertaintySet) -> tuple[UncertaintySet, ...]:
     return tuple(uncertainty.parts) if isinstance(uncertainty, Combined) else (uncertainty,)
 
 
-def _rows(theta: ArrayLike | Space) -> Array:
-    if isinstance(theta, Space):
-        raise TypeError(f"expected finitely many parameters as rows, got {theta}")
-    return np.asarray(theta)
-
-
 def _plain_point(space: Space, estimate: Any) -> tuple[Any, ...]:
     """The values of an estimate that is a point of the space: in the order of its variables, whatever their names."""
     names = space.flat_names
@@ -224,3 +262,11 @@ def _plain_point(space: Space, estimate: Any) -> tuple[Any, ...]:
     space.encode(estimate, "estimate")
     values = np.atleast_1d(np.asarray(estimate, dtype=object)) if names is None else [estimate[n] for n in names]
     return tuple(v.item() if isinstance(v, np.generic) else v for v in values)
+
+
+def _group_name(name: Any) -> str | int:
+    if isinstance(name, str):
+        return str(name)
+    if isinstance(name, bool) or not isinstance(name, int | np.integer):
+        raise TypeError(f"expected names of groups as strings or whole numbers, got {name!r}")
+    return int(name)

@@ -66,14 +66,15 @@ class Variable(Value, ABC):
         return coordinates
 
 
+@dataclass(frozen=True, eq=False)
 class Range(Variable):
     """A number between two ends."""
 
     low: float
     high: float
-    log: bool
+    log: bool = False
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         kind, name = type(self).__name__, f"{type(self).__name__}({self.low!r}, {self.high!r})"
         if not (is_number(self.low) and is_number(self.high)):
             raise ValueError(
@@ -82,19 +83,13 @@ class Range(Variable):
             )
         if not isinstance(self.log, bool | np.bool_):
             raise ValueError(f"expected log=True or log=False, got log={self.log!r} for {name}")
-        object.__setattr__(self, "log", bool(self.log))
-        object.__setattr__(self, "low", float(self.low))
-        object.__setattr__(self, "high", float(self.high))
+        vars(self).update(low=float(self.low), high=float(self.high), log=bool(self.log))
         if not self.low < self.high:
-            raise ValueError(
-                f"expected low < high, got {name}: swap them, or leave out what cannot vary"
-                if self.low > self.high
-                else f"expected low < high, got {name}: leave out what cannot vary"
-            )
+            swap = "swap them, or " if self.low > self.high else ""
+            raise ValueError(f"expected low < high, got {name}: {swap}leave out what cannot vary")
         if self.log and self.low <= 0:
             raise ValueError(f"expected low > 0 on a log scale, got {name}: use {kind}(..., log=False) or a small low")
-        low, high = self.ends
-        for a, b in ((self.low, self.high), (low, high)):  # the logs of a narrow range may be equal
+        for a, b in ((self.low, self.high), self.ends):  # the logs of a narrow range may be equal
             if not math.isfinite(b - a) or b - a <= 8 * np.spacing(max(abs(a), abs(b))):
                 raise ValueError(f"expected a range whose width is a number of its own, got {name}: is the unit right?")
 
@@ -110,8 +105,7 @@ class Range(Variable):
 
     def value(self, coordinates: Array) -> Array:
         """Values at coordinates, before any rounding."""
-        low, high = self.ends
-        natural = low + coordinates * (high - low)
+        natural = self.natural(coordinates)
         return np.asarray(np.exp(natural) if self.log else natural)
 
     def natural(self, coordinates: Array) -> Array:
@@ -126,13 +120,10 @@ class Float(Range):
     evaluate: the wider range in which f can still be measured, where perturbations may go beyond low and high.
     """
 
-    low: float
-    high: float
-    log: bool = False
     evaluate: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        self._check()
+        super().__post_init__()
         if self.evaluate is None:
             return
         try:
@@ -145,7 +136,7 @@ class Float(Range):
                 f"expected evaluate=(low, high) to be finite, to contain {self.low} to {self.high}"
                 f"{' and to be positive' if self.log else ''}, got {self.evaluate!r}"
             )
-        object.__setattr__(self, "evaluate", (float(low), float(high)))
+        vars(self).update(evaluate=(float(low), float(high)))
         if not -1e9 <= self.reachable[0] <= self.reachable[1] <= 1e9:
             raise ValueError(
                 f"expected evaluate=(low, high) to be less than a billion times as wide as {self.low} to {self.high}, "
@@ -154,7 +145,6 @@ class Float(Range):
 
     @property
     def choices(self) -> None:
-        """None: it varies continuously."""
         return None
 
     @property
@@ -162,8 +152,7 @@ class Float(Range):
         if self.evaluate is None:
             return 0.0, 1.0
         with np.errstate(over="ignore"):
-            low, high = self.coordinate(np.array(self.evaluate)).tolist()
-        return low, high
+            return tuple(self.coordinate(np.array(self.evaluate)).tolist())
 
     def encode(self, value: Any, name: str) -> Sequence[float]:
         low, high = self.evaluate or (self.low, self.high)
@@ -191,24 +180,16 @@ class Float(Range):
 class Integer(Range):
     """A whole number between low and high, both included."""
 
-    low: float
-    high: float
-    log: bool = False
-
     def __post_init__(self) -> None:
-        self._check()
+        super().__post_init__()
+        name = f"Integer({self.low}, {self.high}"
         if self.low != round(self.low) or self.high != round(self.high) or self.high - self.low >= _MOST:
-            raise ValueError(
-                f"expected whole numbers less than {_MOST} apart, got Integer({self.low}, {self.high}): use Float"
-            )
+            raise ValueError(f"expected whole numbers less than {_MOST} apart, got {name}): use Float")
         if self.log and self.high * np.spacing(self.ends[1]) > 0.1:
-            raise ValueError(
-                f"expected whole numbers whose logs differ, got Integer({self.low}, {self.high}, True): use log=False"
-            )
+            raise ValueError(f"expected whole numbers whose logs differ, got {name}, True): use log=False")
 
     @cached_property
     def choices(self) -> Array:
-        """All of them."""
         return frozen(self.coordinate(np.arange(self.low, self.high + 1))[:, None])
 
     def encode(self, value: Any, name: str) -> Sequence[float]:
@@ -237,7 +218,7 @@ class Category(Variable):
             raise ValueError(f"expected a list of two or more strings or finite numbers, got {self.values!r:.200}")
         if len(set(values)) < len(values):
             raise ValueError(f"expected distinct categories, got {list(values)}")
-        object.__setattr__(self, "values", values)
+        vars(self).update(values=values)
 
     @property
     def categories(self) -> Sequence[int]:
@@ -245,7 +226,6 @@ class Category(Variable):
 
     @property
     def choices(self) -> Array:
-        """Their numbers."""
         return np.arange(float(len(self.values)))[:, None]
 
     @property
@@ -295,7 +275,7 @@ class Candidates(Variable):
         for w, column in zip(words, self.points.points.T, strict=False):
             if w and not set(column.tolist()) <= set(range(len(w))):
                 raise ValueError(f"expected numbers of the {len(w)} words {list(w)}, got {column.tolist()!r:.200}")
-        object.__setattr__(self, "words", words)
+        vars(self).update(words=words)
         with np.errstate(over="ignore", invalid="ignore"):
             known = self.choices
         if not np.all(np.isfinite(known)) or len(np.unique(known, axis=0)) < len(known):
@@ -321,7 +301,6 @@ class Candidates(Variable):
 
     @cached_property
     def choices(self) -> Array:
-        """The rows, scaled."""
         low, span = self._scale
         return frozen((self.points.points - low) / span)
 

@@ -1,28 +1,34 @@
 """A finite domain together with an uncertainty set: its decisions and points by number, and the solver that fits.
 
 A `Listing` translates between the numbers that solvers use and what a user sees: coordinates, (x, θ), names of groups.
+The structure of domain and set decides which exact solver it has.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, frozen
+from stableopt.base.arrays import Array, Indices, Mask, frozen
 from stableopt.base.checks import is_whole, row_of, vector
 from stableopt.base.values import ReadOnly
-from stableopt.maxmin.lists.solvers import ListedMaxMin, OverTheta
-from stableopt.maxmin.lists.structure import group_solver, perturbation_solver
+from stableopt.maxmin.lists import solvers
+from stableopt.maxmin.lists.solvers import ListedMaxMin, Lists, Pairwise, Sliding, chunk_rows
 from stableopt.maxmin.solver import Choice
-from stableopt.sets.domains import Domain
-from stableopt.sets.groups import Groups
-from stableopt.sets.uncertainty import UncertaintySet
+from stableopt.sets.domains import Domain, Grid
+from stableopt.sets.perturbations import Hamming, NormBall, boundary
+from stableopt.sets.uncertainty import Groups, Perturbation, UncertaintySet
 
 Decision = Array | str | int
 """What is reported: the coordinates x, or the name of a group."""
+
+LIST_LIMIT = 2**26  # entries of neighbour lists that are kept (4 bytes each); beyond, pairs are tested every time
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +52,10 @@ class Listing(ReadOnly):
     @cached_property
     def solver(self) -> ListedMaxMin:
         """The exact max-min solver for this domain and set."""
-        if (groups := _groups(self.uncertainty)) is not None:
-            return group_solver(groups, len(self.domain))
-        below = perturbation_solver(self.domain, self.uncertainty.perturbations)
-        return OverTheta(below, len(self._theta), self._allowed) if self._theta.size else below
+        if self._groups is not None:
+            return _group_solver(self._groups, len(self.domain))
+        below = _perturbation_solver(self.domain, self.uncertainty.perturbations)
+        return solvers.OverTheta(below, len(self._theta), self._allowed) if self._theta.size else below
 
     @property
     def blocks(self) -> tuple[Array, ...]:
@@ -64,9 +70,7 @@ class Listing(ReadOnly):
         return frozen(np.concatenate([self.domain.points[x], self._theta[theta]]))
 
     def decision(self, index: int) -> Decision:
-        """What a decision looks like to the user."""
-        groups = _groups(self.uncertainty)
-        return self.domain.points[index] if groups is None else (groups.names or ())[index]
+        return self.domain.points[index] if self._groups is None else (self._groups.names or ())[index]
 
     def point_index(self, value: Any) -> int:
         """The number of a point; an error that names the nearest one if there is none."""
@@ -78,16 +82,18 @@ class Listing(ReadOnly):
 
     def decision_index(self, value: Any) -> int:
         """The number of a decision; an error that names the nearest one if there is none."""
-        if (groups := _groups(self.uncertainty)) is None:
+        if self._groups is None:
             return self.domain.locate(value)
-        names = groups.names or ()
+        names = self._groups.names or ()
         if value not in names:
             raise ValueError(f"expected the name of a group, such as {list(names[:10])}, got {value!r}")
         return names.index(value)
 
     def decision_of(self, point: int) -> int:
         """The decision that a point on its own stands for: its x, or the first group that it belongs to."""
-        return point // len(self._theta) if _groups(self.uncertainty) is None else int(self._first_group[point])
+        if self._groups is None:
+            return point // len(self._theta)
+        return next(number for number, group in enumerate(self._groups.lists) if point in group)
 
     def canonical(self, choice: Choice[int]) -> Choice[int]:
         """The choice with its numbers as whole numbers; an error if there is no such decision or point."""
@@ -99,7 +105,7 @@ class Listing(ReadOnly):
 
     def home(self, decision: int) -> Indices:
         """The points that a decision stands for if nobody perturbs it: x itself, with any (or the estimated) θ."""
-        if _groups(self.uncertainty) is not None:
+        if self._groups is not None:
             return self.solver.members(decision)
         parameters = self.uncertainty.parameters
         nominal = np.zeros(1, dtype=np.intp) if parameters is None else parameters.nominal
@@ -108,7 +114,7 @@ class Listing(ReadOnly):
     @cached_property
     def homes(self) -> Indices:
         """All points that some decision stands for: where an algorithm that ignores the adversary looks."""
-        if _groups(self.uncertainty) is not None:
+        if self._groups is not None:
             return np.arange(len(self.domain))
         return np.add.outer(np.arange(len(self.domain)) * len(self._theta), self.home(0)).ravel()
 
@@ -116,6 +122,10 @@ class Listing(ReadOnly):
     def reachable(self) -> Indices:
         """All points with a θ that the adversary may choose."""
         return np.add.outer(np.arange(len(self.domain)) * len(self._theta), self._allowed).ravel()
+
+    @property
+    def _groups(self) -> Groups | None:
+        return self.uncertainty if isinstance(self.uncertainty, Groups) else None
 
     @cached_property
     def _theta(self) -> Array:
@@ -127,14 +137,118 @@ class Listing(ReadOnly):
         parameters = self.uncertainty.parameters
         return np.zeros(1, dtype=np.intp) if parameters is None else parameters.allowed
 
-    @cached_property
-    def _first_group(self) -> Indices:
-        groups, first = _groups(self.uncertainty), np.full(len(self.domain), -1)
-        lists = [] if groups is None else groups.lists
-        for number in reversed(range(len(lists))):
-            first[lists[number]] = number
-        return first
+
+def _group_solver(groups: Groups, n: int) -> ListedMaxMin:
+    """The solver for groups that cover n points."""
+    members = [i for group in groups.lists for i in group]
+    outside = [i for i in members if not 0 <= i < n]
+    missing = np.setdiff1d(np.arange(n), members)
+    if outside or len(missing):
+        problem = f"point {outside[0]} does not exist" if outside else f"point {missing[0]} is in no group"
+        raise ValueError(f"expected groups that cover the points 0 to {n - 1}, but {problem}")
+    return Lists(n, np.cumsum([0, *map(len, groups.lists)]), np.array(members, dtype=np.intp))
 
 
-def _groups(uncertainty: UncertaintySet) -> Groups | None:
-    return uncertainty if isinstance(uncertainty, Groups) else None
+def _perturbation_solver(domain: Domain, perturbations: Sequence[Perturbation]) -> ListedMaxMin:
+    """The solver for perturbations within the domain, each with columns of its own."""
+    if not perturbations:
+        identity = np.arange(len(domain) + 1)
+        return Lists(len(domain), identity, identity[:-1])
+    structured = [_grid_solver(domain, p) if isinstance(domain, Grid) else None for p in perturbations]
+    parts = [part for part in structured if part is not None]
+    if len(parts) == len(perturbations):
+        return parts[0] if len(parts) == 1 else solvers.Successive(parts)
+    if len(perturbations) == 1 and isinstance(perturbations[0], NormBall):
+        return _neighbour_lists(domain.points, perturbations[0])
+    return _pair_lists(domain.points, partial(_reach_together, perturbations))
+
+
+def _grid_solver(grid: Grid, perturbation: Perturbation) -> ListedMaxMin | None:
+    """The structured solver for a perturbation on a grid, if there is one."""
+    if isinstance(perturbation, Hamming):
+        return solvers.AxisMinima(grid.shape, perturbation.radius, perturbation.free(grid.dim))
+    if not isinstance(perturbation, NormBall):
+        return None
+    reach, order = perturbation.reach(grid.dim), perturbation.order
+    limit = boundary(reach, np.abs([(block[0, 0], block[-1, 0]) for block in grid.blocks]).max(axis=1))
+    lengths = grid.steps / np.where(reach > 0, reach, 1.0)  # a step in units of the reach
+    extents = zip(lengths.tolist(), grid.shape, reach, strict=True)
+    cells = [0 if r == 0 else n - 1 if h * (n - 1) <= limit else int(limit / h) for h, n, r in extents]
+    stuck = [axis for axis, (r, c, n) in enumerate(zip(reach, cells, grid.shape, strict=True)) if r and n > 1 > c]
+    if stuck:
+        warnings.warn(
+            f"{perturbation} reaches less than one step of the grid along the axes {stuck} (steps "
+            f"{grid.steps[stuck].tolist()}), so the adversary cannot move there: use a finer grid",
+            stacklevel=2,
+        )
+    padding = math.prod(n + c for n, c in zip(grid.shape, cells, strict=True)) / len(grid)
+    if padding > 4 and order == math.inf:
+        return solvers.Successive([_one_axis(grid.shape, axis, c) for axis, c in enumerate(cells) if c])
+    offsets = solvers.ball_offsets(cells, lengths, order, limit)
+    if padding > 4 and (padding > 64 or len(offsets) * len(grid) <= LIST_LIMIT):
+        return None  # in many dimensions neighbour lists are shorter than the padding
+    return Sliding(grid.shape, cells, offsets, box=order == math.inf)
+
+
+def _one_axis(shape: Sequence[int], axis: int, cells: int) -> Sliding:
+    offsets = np.zeros((2 * cells + 1, len(shape)), dtype=np.intp)
+    offsets[:, axis] = np.arange(-cells, cells + 1)
+    return Sliding(shape, [cells if i == axis else 0 for i in range(len(shape))], offsets, box=True)
+
+
+def _reach_together(perturbations: Sequence[Perturbation], A: Array, B: Array) -> Mask:
+    """Which rows of B all perturbations together can turn each row of A into, each with columns of its own."""
+    if len(perturbations) == 1:
+        return perturbations[0].reaches(A, B)
+    columns = [p.free(A.shape[1]) for p in perturbations]
+    own = [replace(p, columns=None) for p in perturbations]  # type: ignore[type-var]
+    masks = [p.reaches(A[:, c], B[:, c]) for p, c in zip(own, columns, strict=True)]
+    fixed = np.setdiff1d(np.arange(A.shape[1]), np.concatenate(columns))
+    return np.asarray(np.logical_and.reduce([*masks, *(A[:, c, None] == B[None, :, c] for c in fixed)]), dtype=bool)
+
+
+def _neighbour_lists(points: Array, ball: NormBall) -> ListedMaxMin:
+    """Lists from a k-d tree; coordinates that cannot change become numbers that are far apart unless equal."""
+    from scipy.spatial import KDTree
+
+    reach, n = ball.reach(points.shape[1]), len(points)
+    limit = boundary(reach, np.abs(points).max(axis=0))
+    scaled = (points - points.min(axis=0)) / np.where(reach > 0, reach, 1.0)
+    for c in np.flatnonzero(reach == 0):
+        scaled[:, c] = 4.0 * np.unique(points[:, c], return_inverse=True)[1]
+    tree = KDTree(scaled)
+    radius = limit * (1.0 + 1e-8)  # a little beyond the ball, since the comparison below has the last word
+    if tree.count_neighbors(tree, radius, p=ball.order) > LIST_LIMIT:
+        return Pairwise(points, ball.reaches)
+    pairs = tree.query_pairs(radius, p=ball.order, output_type="ndarray")
+    distances = np.linalg.norm(scaled[pairs[:, 0]] - scaled[pairs[:, 1]], ord=ball.order, axis=1)
+    pairs = pairs[distances <= limit]
+    rows, columns = np.concatenate([np.arange(n)[:, None].repeat(2, axis=1), pairs, pairs[:, ::-1]]).T
+    return _lists(np.bincount(rows, minlength=n), columns[np.lexsort((columns, rows))])
+
+
+def _pair_lists(points: Array, reaches: Callable[[Array, Array], Mask]) -> ListedMaxMin:
+    """Lists from a membership test on all pairs, in chunks; the test itself where the lists would be too long."""
+    n, counts, found, total = len(points), [], [], 0
+    for start in range(0, n, chunk_rows(n)):
+        rows, columns = np.nonzero(reaches(points[start : start + chunk_rows(n)], points))
+        count = np.bincount(rows, minlength=min(chunk_rows(n), n - start))
+        if np.any(count == 0):
+            empty = points[start + int(np.argmin(count))].tolist()
+            raise ValueError(
+                f"the uncertainty set of {empty} is empty, so its worst case is undefined: expected at least one x' "
+                "with d(x, x') <= eps for every x (often x itself)"
+            )
+        counts.append(count)
+        total += len(columns)
+        if total <= LIST_LIMIT:
+            found.append(columns.astype(np.int32))
+    if total > LIST_LIMIT:
+        return Pairwise(points, reaches)
+    return _lists(np.concatenate(counts), np.concatenate(found, dtype=np.intp))
+
+
+def _lists(counts: Indices, points: Indices) -> Lists:
+    """Lists of these lengths, one after the other; long ones in half the memory, which short ones pay with time."""
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return Lists(len(counts), starts, points if len(points) < 2**22 else points.astype(np.int32))

@@ -42,29 +42,25 @@ class ListedMaxMin(ABC):
         """min over A(d) of the values, for every decision d (n_decisions,)."""
 
     @abstractmethod
-    def minima_at(self, decisions: Indices, values: Array) -> Array:
-        """The same for some decisions only."""
-
-    @abstractmethod
     def members(self, decision: int) -> Indices:
         """A(d): the numbers of the points, increasing."""
 
+    def minima_at(self, decisions: Indices, values: Array) -> Array:
+        """The minima of some decisions only, which some solvers find faster than those of all."""
+        return self.all_minima(values)[decisions]
+
     def maximin(self, F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
-        """The decision with the largest minimum, and the point of that minimum."""
         return self.worst(int(np.argmax(self.all_minima(F))), F)
 
     def worst(self, decision: int, F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
-        """The point where this decision is worst."""
         members = self.members(decision)
         point = int(members[np.argmin(F[members])])
         return Choice(decision, point, float(F[point]), exact=True)
 
     def minima(self, decisions: Sequence[int], F: Array, hints: Hints[int] = _NO_HINTS) -> list[Choice[int]]:
-        """The points where these decisions are worst."""
         return [self.worst(decision, F) for decision in decisions]
 
     def best(self, decisions: Sequence[int], F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
-        """Among these decisions the one with the largest minimum."""
         some = np.unique(np.array(decisions, dtype=np.intp))
         return self.worst(int(some[np.argmax(self.minima_at(some, F))]), F)
 
@@ -81,20 +77,18 @@ class Sliding(ListedMaxMin):
         """The ball by its extent in cells along each axis and all its offsets (m, p), in lexicographic order."""
         self.n_decisions = self.n_points = math.prod(shape)
         self._shape, self._cells = tuple(shape), tuple(cells)
-        self._padded = padded_shape(shape, cells)
+        # Room for the ball's extent after the end of each axis, which serves the next row as room before its start.
+        self._padded = tuple(n + c for n, c in zip(shape, cells, strict=True))
         self._strides = _strides(self._padded)
-        self._offsets = offsets
-        self._flat_offsets = offsets @ self._strides
+        self._offsets, self._flat_offsets = offsets, offsets @ self._strides
         self._whole_window = offsets @ _strides(self._shape)
         self._margin = int(np.sum(np.array(cells) * self._strides))
         self._chunk = max(2**16, 2 * self._margin)  # values that stay in cache, with a halo that does not dominate
         self._levels = _levels(offsets, cells, self._strides.tolist(), separable=box)
 
     def all_minima(self, values: Array) -> Array:
-        """The smallest value in the window around every grid point."""
-        source = self._embed(values)
+        source, margin = self._embed(values), self._margin
         result = np.full(math.prod(self._padded), math.inf)
-        margin = self._margin
         longest = min(self._chunk, len(result)) + 2 * margin
         scratch = (np.empty(longest), np.empty(longest))
         for start in range(0, len(result), self._chunk):
@@ -116,26 +110,16 @@ class Sliding(ListedMaxMin):
                 np.minimum(out, window[at : at + len(out)], out=out)
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
-        """The smallest value in the windows around some grid points."""
         if len(decisions) * len(self._flat_offsets) > 8 * self.n_points:
             return self.all_minima(values)[decisions]
         source = self._embed(values)
-        coordinates = np.array(np.unravel_index(decisions, self._shape))
-        centres = self._margin + self._strides @ coordinates
-        minima = np.empty(len(decisions))
+        centres = self._margin + self._strides @ np.array(np.unravel_index(decisions, self._shape))
         rows = max(1, 2**20 // len(self._flat_offsets))
-        for start in range(0, len(decisions), rows):
-            chunk = slice(start, start + rows)
-            minima[chunk] = source.take(centres[chunk, None] + self._flat_offsets).min(axis=1)
-        return minima
+        chunks = [centres[i : i + rows, None] for i in range(0, len(centres), rows)]
+        return np.concatenate([source.take(chunk + self._flat_offsets).min(axis=1) for chunk in chunks])
 
     def members(self, decision: int) -> Indices:
-        """The grid points in the window around this one."""
-        centre: list[int] = []
-        rest = decision
-        for n in reversed(self._shape):
-            rest, i = divmod(rest, n)
-            centre.insert(0, i)
+        centre = np.array(np.unravel_index(decision, self._shape)).tolist()
         if all(c <= i < n - c for i, c, n in zip(centre, self._cells, self._shape, strict=True)):
             return np.asarray(decision + self._whole_window)
         around = self._offsets + centre
@@ -149,11 +133,6 @@ class Sliding(ListedMaxMin):
         middle = flat[self._margin : self._margin + size].reshape(self._padded)
         middle[tuple(slice(n) for n in self._shape)] = values.reshape(self._shape)
         return flat
-
-
-def padded_shape(shape: Sequence[int], cells: Sequence[int]) -> tuple[int, ...]:
-    """Each axis with room for a ball's extent after its end, which serves the next row as room before its start."""
-    return tuple(n + c for n, c in zip(shape, cells, strict=True))
 
 
 def ball_offsets(cells: Sequence[int], lengths: Array, order: float, boundary: float) -> Indices:
@@ -191,9 +170,8 @@ def _levels(offsets: Indices, cells: Sequence[int], strides: Sequence[int], *, s
     lines, counts = np.unique(np.delete(offsets, axis, axis=1), axis=0, return_counts=True)
     shifts = lines @ np.delete(np.array(strides, dtype=np.intp), axis)
     widths = (counts - 1) // 2
-    distinct = np.unique(widths).tolist()
-    starts = [0, *distinct[:-1]]
-    return [_Level(strides[axis], a, b, shifts[widths == b].tolist()) for a, b in zip(starts, distinct, strict=True)]
+    steps = itertools.pairwise([0, *np.unique(widths).tolist()])
+    return [_Level(strides[axis], a, b, shifts[widths == b].tolist()) for a, b in steps]
 
 
 def _grown(window: Array, width: int, grown: int, stride: int, buffers: Iterator[Array]) -> Array:
@@ -216,19 +194,14 @@ class AxisMinima(ListedMaxMin):
         self._shape, self._axes, self._radius = tuple(shape), tuple(axes), min(radius, len(axes))
 
     def all_minima(self, values: Array) -> Array:
-        """The smallest value with at most radius axes changed, from those with fewer axes and fewer changes."""
+        # best[k]: with at most k of the axes so far changed
         best = [values.reshape(self._shape)] * (self._radius + 1)
         for axis in self._axes:
             for k in range(self._radius, 0, -1):
                 best[k] = np.minimum(best[k], best[k - 1].min(axis=axis, keepdims=True))
         return best[-1].ravel()
 
-    def minima_at(self, decisions: Indices, values: Array) -> Array:
-        """The same for some decisions."""
-        return self.all_minima(values)[decisions]
-
     def members(self, decision: int) -> Indices:
-        """All grid points that differ in few enough axes."""
         centre = np.array(np.unravel_index(decision, self._shape))
         coordinates, changes = np.zeros((1, 0), dtype=np.intp), np.zeros(1, dtype=np.intp)
         for axis, n in enumerate(self._shape):
@@ -249,33 +222,28 @@ class Lists(ListedMaxMin):
         self._starts, self._points = starts, frozen(points)
         self._ranks = _by_rank(starts, points)
 
-    @classmethod
-    def of(cls, n_points: int, lists: Sequence[Sequence[int]]) -> Lists:
-        """From a list of increasing lists."""
-        starts = np.cumsum([0, *map(len, lists)])
-        return cls(n_points, starts, np.fromiter(itertools.chain.from_iterable(lists), dtype=np.intp, count=starts[-1]))
-
     def all_minima(self, values: Array) -> Array:
-        """The smallest value in every list."""
         if self._ranks is not None:
-            return _minima_by_rank(*self._ranks, values)
+            ranks, places = self._ranks
+            minima = values.take(ranks[0])
+            buffer = np.empty(len(minima))
+            for rank in ranks[1:]:
+                entries = buffer[: len(rank)]
+                values.take(rank, out=entries, mode="wrap")  # with a mode, numpy writes to out without a detour
+                np.minimum(minima[: len(rank)], entries, out=minima[: len(rank)])
+            return minima.take(places)
         rows = max(1, GATHERED * self.n_decisions // len(self._points))
-        parts = []
-        for first in range(0, self.n_decisions, rows):
-            starts = self._starts[first : first + rows + 1]
-            gathered = values.take(self._points[starts[0] : starts[-1]])
-            parts.append(np.minimum.reduceat(gathered, starts[:-1] - starts[0]))
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        chunks = [self._starts[first : first + rows + 1] for first in range(0, self.n_decisions, rows)]
+        gathered = ((values.take(self._points[starts[0] : starts[-1]]), starts[:-1] - starts[0]) for starts in chunks)
+        return np.concatenate([np.minimum.reduceat(*part) for part in gathered])
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
-        """The smallest value in some lists."""
         lengths = self._starts[decisions + 1] - self._starts[decisions]
         ends = np.cumsum(lengths)
         entries = np.repeat(self._starts[decisions] - (ends - lengths), lengths) + np.arange(ends[-1])
         return np.minimum.reduceat(values.take(self._points[entries]), ends - lengths)
 
     def members(self, decision: int) -> Indices:
-        """The list of this decision."""
         return self._points[self._starts[decision] : self._starts[decision + 1]].astype(np.intp, copy=False)
 
 
@@ -295,16 +263,6 @@ def _by_rank(starts: Indices, points: NDArray[np.integer]) -> tuple[list[Indices
     return ranks, np.argsort(order)
 
 
-def _minima_by_rank(ranks: list[Indices], places: Indices, values: Array) -> Array:
-    minima = values.take(ranks[0])
-    buffer = np.empty(len(minima))
-    for rank in ranks[1:]:
-        entries = buffer[: len(rank)]
-        values.take(rank, out=entries, mode="wrap")  # with a mode, numpy writes to out without a detour
-        np.minimum(minima[: len(rank)], entries, out=minima[: len(rank)])
-    return minima.take(places)
-
-
 class Pairwise(ListedMaxMin):
     """A(d) by a membership test on pairs of points, evaluated in chunks whenever it is needed."""
 
@@ -313,17 +271,14 @@ class Pairwise(ListedMaxMin):
         self._points, self._reaches = points, reaches
 
     def all_minima(self, values: Array) -> Array:
-        """The smallest value that each point may be turned into."""
         return self.minima_at(np.arange(self.n_decisions), values)
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
-        """The same for some decisions."""
         rows = chunk_rows(self.n_points)
         parts = [self._points[decisions[i : i + rows]] for i in range(0, len(decisions), rows)]
         return np.concatenate([np.where(self._reaches(part, self._points), values, math.inf).min(1) for part in parts])
 
     def members(self, decision: int) -> Indices:
-        """The points that this one may be turned into."""
         return np.flatnonzero(self._reaches(self._points[decision : decision + 1], self._points)[0])
 
 
@@ -335,17 +290,11 @@ class Successive(ListedMaxMin):
         self._parts = parts
 
     def all_minima(self, values: Array) -> Array:
-        """The smallest value that all of them can reach together."""
         for part in self._parts:
             values = part.all_minima(values)
         return values
 
-    def minima_at(self, decisions: Indices, values: Array) -> Array:
-        """The same for some decisions."""
-        return self.all_minima(values)[decisions]
-
     def members(self, decision: int) -> Indices:
-        """Every combination of their choices."""
         reached = np.array([decision])
         for part in self._parts:
             reached = np.concatenate([part.members(int(i)) for i in reached])
@@ -360,23 +309,19 @@ class OverTheta(ListedMaxMin):
         self._below, self._n_theta, self._allowed = below, n_theta, allowed
 
     def all_minima(self, values: Array) -> Array:
-        """The smallest value over θ, then over x."""
         return self._below.all_minima(self._over_theta(values))
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
-        """The same for some decisions."""
         return self._below.minima_at(decisions, self._over_theta(values))
 
     def members(self, decision: int) -> Indices:
-        """Every reachable x with every allowed θ."""
         return (self._below.members(decision)[:, None] * self._n_theta + self._allowed).ravel()
 
     def _over_theta(self, values: Array) -> Array:
         table = values.reshape(-1, self._n_theta)
         if len(self._allowed) == self._n_theta:
             return np.asarray(table.min(axis=1))
-        minima: Array = np.minimum.reduce([table[:, i] for i in self._allowed])
-        return minima
+        return np.asarray(np.minimum.reduce([table[:, i] for i in self._allowed]))
 
 
 def chunk_rows(n: int) -> int:

@@ -4,17 +4,13 @@ In the spirit of Bertsimas, Nohadani and Teo's robust local search: the inner mi
 scenario the value is. So a decision carries a handful of active scenarios, climbs on the smallest of them, gets a new
 worst case, and so on. The solver sees a function of points with its gradient; it knows nothing of models or sets.
 
-    scan      space-filling and past decisions against more and more scenarios            `scan`
+    scan      space-filling and past decisions against more and more scenarios            `front`
     ascend    the best, spread out, climb together; the hopeless are dropped on the way   `front`
-    polish    the best few go on alone, each with an exchange of worst cases              `polish`, `exchange`
+    polish    the best few go on alone, each with an exchange of worst cases              `exchange`
     inner     the worst case of a decision, which all of these need                       `inner`
 
 Few decisions are judged one by one instead, by upper bounds first. Whole numbers have no slope, so a search in which
 they are real numbers goes first, and the whole numbers around its answer are starts of the search itself.
-
-A constrained version, ``maximin(F, subject_to=[M1, M2])``, would enter in three places. `Oracle` evaluates further
-functions beside F, `Exchange` carries active worst cases of each of them (see there), and wherever decisions are ranked
-by values (`highest`), violation comes first.
 """
 
 from __future__ import annotations
@@ -24,15 +20,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.protocols import Region, Smooth
-from stableopt.maxmin.search.budget import Budget
-from stableopt.maxmin.search.efforts import SCREEN, Plan
-from stableopt.maxmin.search.exchange import Candidate
+from stableopt.maxmin.search.exchange import Candidate, not_below, polish, with_discrete_neighbours
+from stableopt.maxmin.search.front import Scan
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.oracle import Oracle
-from stableopt.maxmin.search.polish import not_below, polish, with_discrete_neighbours
-from stableopt.maxmin.search.scan import Scan
-from stableopt.maxmin.solver import Choice, Hints, Row
+from stableopt.maxmin.search.plan import SCREEN, Budget, Plan
+from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
 
 _HINTED = 100  # points of the hints that a search tries as worst cases
 _TOGETHER = 4  # decisions that are judged at a time
@@ -64,32 +57,30 @@ class ContinuousMaxMin:
 
         ``gap`` is how far the value is below what the last climb reached on its active scenarios.
         """
-        found = self._search(F, self._rows(hints.decisions), self._lowest(hints))
+        found = self._search(F, self._rows(hints.decisions), self._known(hints))
         return self._choice(self.region.decision_index(found.x), found)
 
     def worst(self, decision: Row, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         """The worst case of one decision, with the full effort. Hints that are near to it are tried."""
-        X = self._rows([decision])
-        found = self._inner(F, self._nearest(hints, X[0])).minima(X, self._plan.full(1))
-        return self._choice(decision, Candidate(X[0], found.S[0, 0], float(found.V[0, 0])))
+        return self._minima([decision], F, self._known(hints, near=decision))[0]
 
     def minima(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> list[Choice[Row]]:
-        """The worst cases of several decisions, all at once."""
-        if not len(decisions):
-            return []
-        X = self._rows(decisions)
-        found = self._inner(F, self._lowest(hints)).minima(X, self._plan.full(len(X)))
-        candidates = map(Candidate, X, found.S[:, 0], found.V[:, 0].tolist())
-        return [self._choice(decision, found) for decision, found in zip(decisions, candidates, strict=True)]
+        return self._minima(decisions, F, self._known(hints)) if len(decisions) else []
 
     def best(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         """Among these decisions the one with the largest worst case: solved only where it can still win."""
         if not len(decisions):
             raise ValueError("expected at least one decision to choose from, got none")
-        at, found = self._best(self._rows(decisions), F, self._lowest(hints))
+        at, found = self._best(self._rows(decisions), F, self._known(hints))
         return self._choice(decisions[at], found)
 
-    def _search(self, F: Smooth, starts: Array, known: Array | None) -> Candidate:
+    def _minima(self, decisions: Sequence[Row], F: Smooth, known: Array) -> list[Choice[Row]]:
+        X = self._rows(decisions)
+        found = self._inner(F, known).minima(X, self._plan.full(len(X)))
+        candidates = map(Candidate, X, found.S[:, 0], found.V[:, 0].tolist())
+        return list(map(self._choice, decisions, candidates))
+
+    def _search(self, F: Smooth, starts: Array, known: Array) -> Candidate:
         """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
         if self._all is not None:
             return self._best(self._all, F, known)[1]
@@ -104,13 +95,10 @@ class ContinuousMaxMin:
         best = with_discrete_neighbours(inner, polish(inner, front))
         return not_below(inner, best, np.vstack([first, starts]))
 
-    def _best(self, X: Array, F: Smooth, known: Array | None) -> tuple[int, Candidate]:
-        """The row of X with the largest worst case, and that worst case.
-
-        A quick search gives upper bounds. The most promising rows are solved first, a few at a time, until no upper
-        bound is above the best value.
-        """
+    def _best(self, X: Array, F: Smooth, known: Array) -> tuple[int, Candidate]:
+        """The row of X with the largest worst case, and that worst case."""
         inner = self._inner(F, known)
+        # A quick search gives upper bounds. The most promising rows are solved first, until no bound is above the best.
         above = inner.minima(X, SCREEN).V[:, 0]
         order = np.argsort(-above, kind="stable")
         v, S = np.full(len(X), -np.inf), np.zeros((len(X), self.region.width))
@@ -124,7 +112,7 @@ class ContinuousMaxMin:
         at = int(np.argmax(v))
         return at, Candidate(X[at], S[at], float(v[at]))
 
-    def _inner(self, F: Smooth, known: Array | None) -> InnerSearch:
+    def _inner(self, F: Smooth, known: Array) -> InnerSearch:
         """The adversary for a function, with a budget that nobody has touched."""
         oracle = Oracle(self.region, F, Budget(self.budget, self.least))
         return InnerSearch(oracle, self._plan, self._spread, known)
@@ -136,18 +124,9 @@ class ContinuousMaxMin:
     def _rows(self, decisions: Sequence[Row]) -> Array:
         return np.array(decisions, dtype=float).reshape(len(decisions), self.region.dim)
 
-    @staticmethod
-    def _lowest(hints: Hints[Row]) -> Array | None:
-        """The hinted points with the smallest values: they may be worst cases of any decision."""
-        if not len(hints.points):
-            return None
-        Z = np.array(hints.points, dtype=float)
-        return Z[np.argsort(hints.values, kind="stable")[:_HINTED]] if len(hints.values) else Z
-
-    def _nearest(self, hints: Hints[Row], x: Array) -> Array | None:
-        """The hinted points around a decision: they may be its worst case, whatever their values are."""
-        if not len(hints.points):
-            return None
-        Z = np.array(hints.points, dtype=float)
-        away = np.abs(Z[:, : self.region.dim] - x).max(axis=1, initial=0.0)
-        return Z[np.argsort(away, kind="stable")[:_HINTED]]
+    def _known(self, hints: Hints[Row], near: Row | None = None) -> Array:
+        """Hinted points that may be worst cases: of any decision the lowest, of one decision those around it."""
+        Z, ranks = np.array(hints.points, dtype=float), np.array(hints.values)
+        if near is not None and len(Z):
+            ranks = np.abs(Z[:, : self.region.dim] - np.array(near)).max(axis=1, initial=0.0)
+        return Z[np.argsort(ranks, kind="stable")[:_HINTED]] if len(ranks) else Z

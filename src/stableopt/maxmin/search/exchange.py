@@ -32,9 +32,12 @@ Where it comes from
     Nohadani and Teo (2010). They move along one direction; the climb follows the replies to where they balance.
 
 Constraints
-    With min over A(x) of M_c >= 0 for constraints c, an exchange would carry targets T_c for each of them. `_climb`
-    adds their replies as rows without τ, `_look_for_worse` finds the worst cases of every M_c, `_activate` adds these
-    to T_c, and `_accept_or_shrink` compares violations first and values second.
+    With min over A(x) of M_c >= 0 for constraints c, ``maximin(F, subject_to=[M1, M2])``, an exchange would carry
+    targets T_c for each of them. `_climb` adds their replies as rows without τ, `_look_for_worse` finds the worst cases
+    of every M_c, `_activate` adds these to T_c, and decisions are compared by violations first and values second.
+
+At the end of the file is what exchanges are for: `polish` sends the best few decisions of a front on alone, then
+discrete neighbours of the winner are tried, and at last the decisions that the search began with.
 """
 
 from __future__ import annotations
@@ -44,11 +47,11 @@ from typing import NamedTuple
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.search.batches import highest, norms, paired
-from stableopt.maxmin.search.climb import climb
-from stableopt.maxmin.search.efforts import SCREEN, Effort
+from stableopt.maxmin.search.front import Front
 from stableopt.maxmin.search.inner import POLLED, InnerSearch, Minima
-from stableopt.maxmin.search.proximal import Planes, proximal_step
+from stableopt.maxmin.search.oracle import paired
+from stableopt.maxmin.search.plan import SCREEN, Effort
+from stableopt.maxmin.search.steps import Planes, climb, highest, norms, proximal_step
 
 _TURNS = 40  # at most; the last one is checked with the full inner search
 _RADIUS = 0.2  # of the first box, where a decision's box is [0, 1]^d
@@ -56,6 +59,8 @@ _CLOSE = 2e-6  # of the spread of F: u and v have met
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
+_SAME = 0.01  # a decision that begins this close to where a better one ended is on the same hill
+_JUMPS = 20  # from one decision to a discrete neighbour, at most
 
 
 class Candidate(NamedTuple):
@@ -67,22 +72,14 @@ class Candidate(NamedTuple):
     gap: float = 0.0
 
 
-class Start(NamedTuple):
-    """Where an exchange begins: a decision, the lowest value found for it, that scenario, and targets of replies."""
-
-    x: Array  # (d,)
-    v: float
-    s: Array  # (q,)
-    T: Array  # (m, P)
-
-
 class Exchange:
     """The way of one decision to a local max-min, see the head of this file."""
 
-    def __init__(self, inner: InnerSearch, start: Start) -> None:
+    def __init__(self, inner: InnerSearch, start: Candidate, T: Array) -> None:
+        """From a decision with the lowest value found for it, and with replies that have the targets T (m, P)."""
         self.inner, self.oracle, self.region, self.plan = inner, inner.oracle, inner.region, inner.plan
-        self.start, (self.x, self.v, self.s, self.T) = start, start
-        self.radius = _RADIUS
+        self.start, self.T, self.radius = start, T, _RADIUS
+        self.x, self.s, self.v, _ = start
 
     def run(self, rival: Candidate | None) -> Candidate | None:
         """The decision at the end, or None once it does not promise to beat its rival."""
@@ -110,10 +107,8 @@ class Exchange:
         return self._finish(above)
 
     def _climb(self, turn: int) -> tuple[Array, float]:
-        """x' and u: the best decision of the box on the active replies. Of these, the lowest at x' stay active.
-
-        The first turns need few steps, as a worse case will soon change the replies; the last ones converge.
-        """
+        """x' and u: the best decision of the box on the active replies. Of these, the lowest at x' stay active."""
+        # The first turns need few steps, as a worse case will soon change the replies; the last ones converge.
         trial, above, order = climb(self.oracle, self.x, self.T, self.radius, 6 + 2 * turn)
         self.T = self.T[order[: self.plan.replies]]
         return trial, above
@@ -124,21 +119,15 @@ class Exchange:
         return still or above <= self.v + _CLOSE * self.oracle.scale
 
     def _look_for_worse(self, x: Array, effort: Effort) -> tuple[Array, Minima]:
-        """The worst scenarios of a decision, and the active ones (1 + m, q) from which they were sought, too.
-
-        These are s, then the replies to x with the targets T.
-        """
+        """The worst scenarios of a decision, and the active ones (1 + m, q) that were tried: s, then the replies."""
         active = np.vstack([self.s, self.region.scenario_of(np.repeat(x[None], len(self.T), axis=0), self.T)])
         return active, self.inner.minima(x[None], effort, active[None])
 
     def _accept_or_shrink(self, trial: Array, above: float, found: Minima) -> None:
-        """Go to the trial if its worst case is better, else look nearer: the two moves of a trust region.
-
-        A trial that keeps more than a quarter of the promised rise doubles the radius.
-        """
+        """Go to the trial if its worst case is better, else look nearer: the two moves of a trust region."""
         value = float(found.V[0, 0])
         if value > self.v:
-            self.radius *= 2.0 if value - self.v > 0.25 * (above - self.v) else 1.0
+            self.radius *= 2.0 if value - self.v > 0.25 * (above - self.v) else 1.0  # a quarter of the promise
             self.x, self.v, self.s = trial, value, found.S[0, 0]
         else:
             self.radius = 0.5 * min(self.radius, float(np.abs(trial - self.x).max()))
@@ -167,8 +156,8 @@ class Exchange:
         region, n, enough = self.region, len(_LEAPS), self.v + POLLED * self.oracle.scale
         X, S = np.repeat(self.x[None], n, axis=0), np.repeat(found.S, n, axis=0)
         S = region.project_inside(*paired(X, S)).reshape(S.shape)
-        V, G, _, _ = self.oracle.gradients(X, S)
-        along, _, _ = proximal_step(region, X, Planes(V, G), _LEAPS, np.full(V.shape, 1 / V.shape[1]))
+        at = self.oracle.gradients(X, S)
+        along, _, _ = proximal_step(region, X, Planes(at.v, at.g), _LEAPS, np.full(at.v.shape, 1 / at.v.shape[1]))
         back = region.points(X, region.project(X, 0 * S[:, 0])) - region.points(X, S[:, 0])
         away = region.pull(X, S[:, 0], back)[0]
         trials = region.clip(np.vstack([X + along, X + _LEAPS[:, None] * away / norms(away)]))
@@ -183,8 +172,70 @@ class Exchange:
 
     def _finish(self, above: float) -> Candidate:
         """The decision; or the one at the start, if that is better now that the full inner search has looked."""
-        if self.v < self.start.v and self.x is not self.start.x:
+        if self.v < self.start.value and self.x is not self.start.x:
             V, S, _ = self.inner.minima(self.start.x[None], self.plan.full(1))
             if V[0, 0] > self.v:
                 self.x, self.v, self.s = self.start.x, float(V[0, 0]), S[0, 0]
         return Candidate(self.x, self.s, self.v, max(above - self.v, 0.0))
+
+
+def polish(inner: InnerSearch, front: Front) -> Candidate:
+    """The best decision after exchanges from the best few of a front."""
+    oracle, order = inner.oracle, highest(front.at.v.min(axis=1), inner.plan.decisions(4))
+    X, S = front.X[order], front.at.S[order]
+    found = inner.minima(X, inner.plan.sound, S)
+    T = np.concatenate([found.T, front.at.T[order]], axis=1)
+    T = oracle.anchored(X, np.concatenate([found.S, S], axis=1), T)
+    best: Candidate | None = None
+    for i in highest(found.V[:, 0], len(X)):
+        if best is not None and found.V[i, 0] <= best.value:
+            away = np.abs(X[i] - best.x)
+            same = away.max(initial=0.0) < _SAME and not away[~oracle.movable].any()
+            if same or oracle.budget.left() < 0:  # it would end on the same hill, or it could not climb any more
+                continue
+        best = _exchanged(inner, X, found, T, i, best)
+    assert best is not None  # a front has at least one decision, and the first exchange has no rival
+    return best
+
+
+def with_discrete_neighbours(inner: InnerSearch, best: Candidate) -> Candidate:
+    """The best decision after jumps to neighbours in discrete coordinates, to which no climb leads, while one wins."""
+    for _ in range(_JUMPS):
+        X, last = inner.region.other_decisions(best.x), best
+        if not len(X):
+            return best
+        X = X[highest(inner.minima(X, SCREEN).V[:, 0], 8)]
+        found = inner.minima(X, inner.plan.sound)
+        T = inner.oracle.anchored(X, found.S, found.T)
+        for i in highest(found.V[:, 0], 2):  # the two most promising neighbours get an exchange of their own
+            best = _exchanged(inner, X, found, T, i, best)
+        if best is last or inner.oracle.budget.left() < 0:
+            return best
+    return best
+
+
+def not_below(inner: InnerSearch, best: Candidate, X: Array) -> Candidate:
+    """The best decision, or a better one of X (n, d), the first decisions: then after an exchange from there.
+
+    On the way up a decision is judged by few active scenarios, so an overrated one may outlive a good one.
+    """
+    above = inner.minima(X, SCREEN).V[:, 0]
+    if above.max() <= best.value:
+        return best
+    X = X[highest(above, 4)]
+    found = inner.minima(X, inner.plan.sound)
+    i = int(np.argmax(found.V[:, 0]))
+    if found.V[i, 0] <= best.value:
+        return best
+    T = inner.oracle.anchored(X, found.S, found.T)
+    inner.oracle.budget.reserve(0.2)  # the rest of the search may have left nothing for this exchange
+    return _exchanged(inner, X, found, T, i, best)
+
+
+def _exchanged(inner: InnerSearch, X: Array, found: Minima, T: Array, i: int, best: Candidate | None) -> Candidate:
+    """The best decision so far, or where an exchange from row i leads if that is better."""
+    end = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i]).run(best)
+    if best is None or (end is not None and end.value > best.value):
+        assert end is not None  # only a rival ends an exchange early
+        return end
+    return best

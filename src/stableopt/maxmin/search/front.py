@@ -1,106 +1,163 @@
-"""The front: decisions on their way up together, each with a few active scenarios.
+"""The scan and the front: many decisions against few scenarios, then fewer against more, then all up together.
 
-Every decision climbs on the planes of its active scenarios (`proximal`), and these get worse by steps of their own.
-All decisions go together, so that F is evaluated in large batches; the hopeless ones are dropped on the way.
+A minimum over few scenarios is an upper bound on the worst case. So a decision that looks bad is bad, and only those
+that still look good are worth more evaluations: they become the front. There every decision climbs on the planes of
+its active scenarios (`proximal_step`), and these get worse by steps of their own. All decisions go together, so that F
+is evaluated in large batches; the hopeless ones are dropped on the way.
 
 Notation
     X (n, d)        decisions
-    S (n, m, q)     active scenarios of each of them
-    V, G, H, T      values (n, m), gradients by the decision (n, m, d) and by the scenario (n, m, q), targets (n, m, P)
+    S (n, m, q)     scenarios of each of them: those tried by the scan, the active ones of the front
+    v, g, h, T      values (n, m), gradients by the decision (n, m, d) and by the scenario (n, m, q), targets (n, m, P)
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices
-from stableopt.maxmin.search.batches import highest, lowest, norms, paired
-from stableopt.maxmin.search.descent import Descent
-from stableopt.maxmin.search.efforts import QUICK
-from stableopt.maxmin.search.inner import InnerSearch
-from stableopt.maxmin.search.oracle import FAR
-from stableopt.maxmin.search.proximal import Planes, proximal_step
+from stableopt.maxmin.search.inner import Descent, InnerSearch
+from stableopt.maxmin.search.oracle import FAR, Evaluated, Oracle, paired
+from stableopt.maxmin.search.plan import QUICK, Plan
+from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proximal_step, spread_out
+
+_SHARE = 0.2  # of the budget, for the whole scan
+_FIRST = {1: 17, 2: 13, 3: 7}  # scenarios for all decisions, by q; in more dimensions a few scenarios tell little
+_ALTERNATIVES = 6  # discrete ones for all decisions, which no gradient tells apart
+_CENTRES = 24  # of decisions around the best ones
+_FRONT = 16  # decisions that climb, with a budget of 20,000
 
 
 class Front:
-    """Decisions on their way up, with their active scenarios, values, gradients and targets."""
+    """Decisions on their way up, with their active scenarios: ``at`` has S, v, g, h and T of these."""
 
     def __init__(self, inner: InnerSearch, X: Array, S: Array) -> None:
-        self.inner, self.oracle, self.X, self.S = inner, inner.oracle, X, S
-        self.V, self.G, self.H, self.T = self.oracle.gradients(X, S)
+        self.inner, self.oracle, self.region, self.X = inner, inner.oracle, inner.region, X
+        self.at = self.oracle.gradients(X, S)
         self.length = np.full(len(X), 0.1)
-        self.weights = np.full(self.V.shape, 1.0 / self.V.shape[1])
+        self.weights = np.full(self.at.v.shape, 1.0 / S.shape[1])
 
     def ascend(self) -> None:
         """All decisions climb together; half of them are left after each leg."""
-        plan, region, budget = self.inner.plan, self.oracle.region, self.oracle.budget
-        self.descend(3)
-        while len(self.X) > plan.decisions(4) and budget.left(0.5) > 0:
+        least, budget = self.inner.plan.decisions(4), self.oracle.budget
+        descent = Descent(self.oracle, *paired(self.X, self.at.S))
+        descent.advance(3, 1e-4)
+        self.at = Evaluated(*(new.reshape(old.shape) for old, new in zip(self.at, descent.found, strict=True)))
+        while len(self.X) > least and budget.left(0.5) > 0:
             for _ in range(4):
-                self.rise()
+                self._rise()
             # Few scenarios say little where a parameter may be anything: then look once more before half are dropped.
-            if region.width > region.dim:
-                self.activate(self.inner.minima(self.X, QUICK, self.S).S[:, 0])
-            self.keep(highest(self.V.min(axis=1), max(plan.decisions(4), len(self.X) // 2)))
-            self.activate(self.inner.minima(self.X, QUICK, self.S).S[:, 0])
+            if self.region.width > self.region.dim:
+                self._activate(self.inner.minima(self.X, QUICK, self.at.S).S[:, 0])
+            self._keep(highest(self.at.v.min(axis=1), max(least, len(self.X) // 2)))
+            self._activate(self.inner.minima(self.X, QUICK, self.at.S).S[:, 0])
         for _ in range(6):
             if budget.left(0.5) > 0:
-                self.rise()
+                self._rise()
 
-    def keep(self, rows: Indices) -> None:
+    def _keep(self, rows: Indices) -> None:
         """Go on with these decisions only."""
-        for name in ("X", "S", "V", "G", "H", "T", "length", "weights"):
-            setattr(self, name, getattr(self, name)[rows])
+        self.X, self.length, self.weights = self.X[rows], self.length[rows], self.weights[rows]
+        self.at = Evaluated(*(part[rows] for part in self.at))
 
-    def descend(self, steps: int) -> None:
-        """Every active scenario gets worse."""
-        descent = Descent(self.oracle, *paired(self.X, self.S))
-        descent.advance(steps, 1e-4)
-        for old, new in zip(
-            (self.S, self.V, self.G, self.H, self.T),
-            (descent.S, descent.v, descent.g, descent.h, descent.T),
-            strict=True,
-        ):
-            old[:] = new.reshape(old.shape)
-
-    def rise(self) -> None:
+    def _rise(self) -> None:
         """One step of every decision; where the smallest value falls, only its new worst case is kept."""
-        oracle = self.oracle
-        planes = Planes(self.V, self.G)
-        p, _, self.weights = proximal_step(oracle.region, self.X, planes, self.length, self.weights)
-        X = oracle.region.clip(self.X + p)
-        S = oracle.project(X, self.S)
-        trial = (S, *oracle.gradients(X, S))
-        if S.shape[2]:
-            self._worsen(X, *trial)
-        V = trial[1]
-        better = V.min(axis=1) > self.V.min(axis=1)
-        for old, new in zip((self.X, self.S, self.V, self.G, self.H, self.T), (X, *trial), strict=True):
-            old[better] = new[better]
+        planes = Planes(self.at.v, self.at.g)
+        p, _, self.weights = proximal_step(self.region, self.X, planes, self.length, self.weights)
+        X = self.region.clip(self.X + p)
+        trial = self.oracle.gradients(X, self.oracle.project(X, self.at.S))
+        if self.region.width:
+            self._worsen(X, trial)
+        better = trial.v.min(axis=1) > self.at.v.min(axis=1)
+        self.X[better] = X[better]
+        self.at.put(better, trial, better)
         self.length = np.where(better, np.minimum(1.6 * self.length, 0.5), 0.35 * self.length)
         fell = np.flatnonzero(~better)
-        if len(fell) and S.shape[2]:
-            self.activate(S[fell, np.argmin(V[fell], axis=1)], fell)
+        if len(fell) and self.region.width:
+            self._activate(trial.S[fell, np.argmin(trial.v[fell], axis=1)], fell)
 
-    def _worsen(self, X: Array, S: Array, V: Array, G: Array, H: Array, T: Array) -> None:
+    def _worsen(self, X: Array, trial: Evaluated) -> None:
         """Change the two lowest scenarios to a step further down, and the highest to an extreme one, if lower."""
-        rows = np.arange(len(X))[:, None]
-        columns = lowest(V, 2)
-        s, h = S[rows, columns], H[rows, columns]
+        rows, columns, v = np.arange(len(X))[:, None], lowest(trial.v, 2), trial.v
+        s, h = trial.S[rows, columns], trial.h[rows, columns]
         down = h / norms(h)
-        trial = self.oracle.project(X, np.concatenate([s - 0.2 * down, (s - FAR * down)[:, :1]], axis=1))
-        new = (trial, *self.oracle.gradients(X, trial))
-        target = np.concatenate([columns, np.argmax(V, axis=1)[:, None]], axis=1)
-        i, j = np.nonzero(new[1] < np.concatenate([V[rows, columns], V.min(axis=1, keepdims=True)], axis=1))
-        for old, fresh in zip((S, V, G, H, T), new, strict=True):
-            old[i, target[i, j]] = fresh[i, j]
+        further = self.oracle.project(X, np.concatenate([s - 0.2 * down, (s - FAR * down)[:, :1]], axis=1))
+        new = self.oracle.gradients(X, further)
+        target = np.concatenate([columns, np.argmax(v, axis=1)[:, None]], axis=1)
+        i, j = np.nonzero(new.v < np.concatenate([v[rows, columns], v.min(axis=1, keepdims=True)], axis=1))
+        trial.put((i, target[i, j]), new, (i, j))
 
-    def activate(self, S: Array, rows: Indices | None = None) -> None:
+    def _activate(self, S: Array, rows: Indices | None = None) -> None:
         """Make these scenarios (n, q) of some decisions active, in place of their highest ones."""
         rows = np.arange(len(self.X)) if rows is None else rows
-        X = self.X[rows]
-        S = self.oracle.region.project(X, S)
-        at = np.argmax(self.V[rows], axis=1)
-        new = (S, *self.oracle.gradients(X, S))
-        for old, fresh in zip((self.S, self.V, self.G, self.H, self.T), new, strict=True):
-            old[rows, at] = fresh
+        new = self.oracle.gradients(self.X[rows], self.region.project(self.X[rows], S))
+        self.at.put((rows, np.argmax(self.at.v[rows], axis=1)), new, ...)
+
+
+class _Tried(NamedTuple):
+    """Decisions, the scenarios that were tried for each, and the values (n, m)."""
+
+    X: Array
+    S: Array
+    V: Array
+
+    def rows(self, rows: Indices) -> _Tried:
+        return _Tried(*(part[rows] for part in self))
+
+    def beside(self, S: Array, V: Array) -> _Tried:
+        """The same decisions with more scenarios."""
+        return _Tried(self.X, np.concatenate([self.S, S], axis=1), np.column_stack([self.V, V]))
+
+    def best(self, count: float) -> _Tried:
+        """The decisions that look best so far."""
+        return self.rows(highest(self.V.min(axis=1), int(count)))
+
+
+class Scan:
+    """Space-filling decisions of a region, and the scenarios against which they are tried; made once for all F."""
+
+    def __init__(self, plan: Plan, spread: Array, seed: int) -> None:
+        region = plan.region
+        self.plan, self.spread, self.seed = plan, spread, seed
+        x = region.decisions(1, seed)[0]
+        other = region.other_scenarios(x, spread[0])
+        self.first = np.concatenate([spread[: _FIRST.get(region.width, 1)], other[:_ALTERNATIVES]])
+        # A climb does not change discrete coordinates, so with these more decisions are needed to begin with.
+        filling = 0.28 if len(region.other_decisions(x)) else 0.07
+        self.filling = region.decisions(max(8, int(filling * plan.budget / len(self.first) ** 0.5)), seed)
+
+    def front(self, inner: InnerSearch, starts: Array) -> Front:
+        """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios."""
+        oracle, region, share = inner.oracle, self.plan.region, _SHARE * self.plan.budget
+        tried = self._against(oracle, np.concatenate([self.filling, starts]), self.first)
+        count = int(0.1 * share / (len(self.first) ** 0.5 if region.width > 1 else 1))
+        # About this many decisions around the best ones, at distances of all orders up to the box.
+        centres = tried.X[spread_out(tried.X, tried.V.min(axis=1), _CENTRES)]
+        X, rng = np.repeat(centres, -(-count // len(centres)), axis=0), np.random.default_rng([self.seed, 1])
+        away = 10.0 ** rng.uniform(-2, -0.5, (len(X), 1)) * rng.standard_normal(X.shape)
+        around = self._against(oracle, region.clip(X + np.where(oracle.movable, away, 0.0)), self.first)
+        tried = _Tried(*(np.concatenate(parts) for parts in zip(tried, around, strict=True)))
+        if region.width:
+            inner.remember(region.points(tried.X, tried.S[:, 0]), tried.V[:, 0], 32)
+            # The best of them with the extreme scenario down the slope from the lowest one, and with low points nearby.
+            tried = tried.best(max(4, share / 20))
+            low = np.take_along_axis(tried.S, lowest(tried.V, 1)[:, :, None], axis=1)
+            h = oracle.gradients(tried.X, low).h
+            extreme = oracle.project(tried.X, low - FAR * h / norms(h))
+            S = np.concatenate([extreme, inner.near_low_points(tried.X, 3)], axis=1)
+            tried = tried.beside(S, oracle.values(tried.X, S)).best(max(3, share / 60))
+            # The best of these with more of the spread, and with more low points.
+            more = self._against(oracle, tried.X, self.spread[1:13], inner.near_low_points(tried.X, 8))
+            tried = tried.beside(more.S, more.V)
+        tried = tried.rows(spread_out(tried.X, tried.V.min(axis=1), self.plan.decisions(_FRONT)))
+        active = lowest(tried.V, self.plan.active)
+        return Front(inner, tried.X, np.take_along_axis(tried.S, active[:, :, None], axis=1))
+
+    @staticmethod
+    def _against(oracle: Oracle, X: Array, rows: Array, also: Array | None = None) -> _Tried:
+        """The decisions with all these scenarios (m, q), and with some of their own (n, k, q)."""
+        S = np.broadcast_to(rows, (len(X), *rows.shape))
+        S = oracle.project(X, S if also is None else np.concatenate([S, also], axis=1))
+        return _Tried(X, S, oracle.values(X, S))

@@ -6,6 +6,10 @@
 
 A minimum that is missed makes a decision look better than it is. So the effort is a parameter, and every answer is
 checked with the full one.
+
+Notation
+    X (r, d), S (r, q)   decisions and their scenarios, row by row
+    v, g, h, T           as in `oracle`: values, gradients by the decision and by the scenario, targets
 """
 
 from __future__ import annotations
@@ -14,14 +18,110 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array
-from stableopt.maxmin.search.batches import lowest, paired
-from stableopt.maxmin.search.descent import Descent
-from stableopt.maxmin.search.efforts import Effort, Plan
-from stableopt.maxmin.search.low_points import LowPoints
-from stableopt.maxmin.search.oracle import Oracle
+from stableopt.base.arrays import Array, Indices, Mask
+from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
+from stableopt.maxmin.search.plan import Effort, Plan
+from stableopt.maxmin.search.steps import lowest
 
 POLLED = 1e-5  # of the spread of F: the least that a jump must gain
+_HELD = 1e-9  # a projection that differs by more than this was held back by the domain, not by rounding
+_PROMISE = 30.0  # steps: a scenario that would need more of the kind that it takes now does not reach its goal
+_LAST = 1e-5  # of the spread of F: a step that promises less and leads nowhere is the last one
+
+
+class Descent:
+    """Projected descent of many scenarios at once, each with its own spectral (Barzilai–Borwein) step."""
+
+    def __init__(self, oracle: Oracle, X: Array, S: Array) -> None:
+        """From scenarios S (r, q) of the decisions X (r, d)."""
+        self.oracle, self.region, self.X = oracle, oracle.region, X
+        self.S, self.v, self.g, self.h, self.T = oracle.gradients(X, self.region.project_inside(X, S))
+        self.step = 0.5 / np.maximum(np.abs(self.h).max(axis=1, initial=0.0), 1e-300)
+        self.move = np.zeros_like(self.S)
+
+    @property
+    def found(self) -> Evaluated:
+        """The scenarios, with what is known of them."""
+        return Evaluated(self.S, self.v, self.g, self.h, self.T)
+
+    def keep(self, rows: Indices) -> None:
+        """Go on with these rows only."""
+        for name in ("X", "S", "v", "g", "h", "T", "step", "move"):
+            setattr(self, name, getattr(self, name)[rows])
+
+    def advance(self, steps: int, tolerance: float, goal: Array | None = None) -> None:
+        """Take steps until each scenario expects to lose less than the tolerance, in units of the oracle's scale.
+
+        With a ``goal`` (r,), a scenario also ends where it does not promise to come below that.
+        """
+        moving: Indices = np.arange(len(self.S))
+        for _ in range(steps if self.S.shape[1] else 0):
+            h = self.h[moving]
+            aim = self.S[moving] - self.step[moving, None] * h
+            trial = self.region.project_inside(self.X[moving], aim)
+            move = trial - self.S[moving]
+            slope = np.einsum("ij,ij->i", move, h)
+            stuck = slope >= -tolerance * self.oracle.scale
+            waiting = self._with_shorter_steps(moving, np.flatnonzero(stuck), aim, trial)
+            jumps = self._extrapolate(moving, trial, move)
+            if goal is not None:
+                stuck |= self.v[moving] + _PROMISE * slope > goal[moving]
+            go = np.flatnonzero(~stuck)
+            if len(go):
+                self._step(moving[go], trial[go], slope[go], jumps[go])
+            moving = np.concatenate([moving[go], waiting])
+            if not len(moving):
+                return
+
+    def _with_shorter_steps(self, moving: Indices, stuck: Indices, aim: Array, trial: Array) -> Indices:
+        """Shorten the steps of the stuck rows that may still go on, and return these rows.
+
+        Where projections are approximate (`Region.exact` is False), a long step may lead nowhere and a shorter one
+        down. Where they are exact, a stuck row has arrived.
+        """
+        if self.region.exact:
+            return moving[:0]
+        h, step = self.h[moving[stuck]], self.step[moving[stuck]]
+        least = _LAST * self.oracle.scale / np.maximum(np.einsum("ij,ij->i", h, h), 1e-300)
+        longer = step > least
+        stuck, least, step = stuck[longer], least[longer], step[longer]
+        projected = self.region.project(self.X[moving[stuck]], aim[stuck])
+        held = np.abs(projected - trial[stuck]).max(axis=1, initial=0.0) > _HELD
+        self.step[moving[stuck]] = np.where(held, 0.1 * step, least)
+        return moving[stuck]
+
+    def _extrapolate(self, at: Indices, trial: Array, move: Array) -> Mask:
+        """Send the trials of rows whose steps shrink by a constant factor to the limit of these steps; say which rows.
+
+        Along the edge of a curved set, steps shrink like a geometric series, however long they would be without the
+        set. Aitken's rule sums the series. A jump that does not lead down is not repeated.
+        """
+        last = self.move[at]
+        shrink = np.einsum("ij,ij->i", move, last) / np.maximum(np.einsum("ij,ij->i", last, last), 1e-300)
+        jumps: Mask = (shrink > 0.3) & (shrink < 0.99)
+        if jumps.any():
+            limit = self.S[at[jumps]] + move[jumps] / (1 - shrink[jumps])[:, None]
+            trial[jumps] = self.region.project_inside(self.X[at[jumps]], limit)
+        return jumps
+
+    def _step(self, at: Indices, trial: Array, slope: Array, jumps: Mask) -> None:
+        """Go to the trial scenarios where they are lower, and set the length of the next step."""
+        v, h, step, move = self.v[at], self.h[at], self.step[at], trial - self.S[at]
+        new = self.oracle.gradients(self.X[at], trial)
+        bend = np.einsum("ij,ij->i", move, new.h - h)
+        length = np.einsum("ij,ij->i", move, move)
+        # Barzilai and Borwein: |move|² / (move · change of gradient). A concave direction has no minimum of its own:
+        # then go four times as far, and the projection ends the step.
+        spectral = np.where(bend > 0.25 * length / step, length / np.where(bend > 0, bend, 1.0), 4 * step)
+        spectral = np.minimum(spectral, 4.0 / np.maximum(np.abs(new.h).max(axis=1), 1e-300))
+        # After a step that led up: the minimum of the parabola through both values and the slope. After a jump that
+        # led up the step was not to blame.
+        rise = new.v - v - slope
+        shrunk = step * np.where(jumps, 1.0, np.clip(-slope / (2 * np.where(rise > 0, rise, np.inf)), 0.1, 0.5))
+        better = new.v < v
+        self.step[at] = np.where(better, spectral, shrunk)
+        self.move[at] = np.where(better[:, None], move, 0.0)
+        self.found.put(at[better], new, better)
 
 
 class Minima(NamedTuple):
@@ -33,27 +133,51 @@ class Minima(NamedTuple):
 
 
 class InnerSearch:
-    """min over scenarios, for one function F: the adversary of one search."""
+    """min over scenarios, for one function F: the adversary of one search.
 
-    def __init__(self, oracle: Oracle, plan: Plan, spread: Array, known: Array | None) -> None:
+    It remembers points whose values are low: likely worst cases of the decisions around them.
+    """
+
+    def __init__(self, oracle: Oracle, plan: Plan, spread: Array, known: Array) -> None:
         """With scenarios ``spread`` (m, q) to try for every decision, and points ``known`` (t, P) that may be low."""
         self.oracle, self.plan, self.region, self.spread = oracle, plan, oracle.region, spread
-        self.low = LowPoints(oracle, known)
+        self._low, self._low_values = known, oracle.at(known) if self.region.width else np.empty(0)
+
+    def remember(self, Z: Array, v: Array, count: int) -> None:
+        """Add the ``count`` lowest of these points to those that are known."""
+        rows = np.argsort(v, kind="stable")[:count]
+        self._low = np.concatenate([self._low, Z[rows]]) if len(self._low) else Z[rows]
+        self._low_values = np.append(self._low_values, v[rows])
+
+    def near_low_points(self, X: Array, count: int) -> Array:
+        """Scenarios (n, <= count, q) that turn each decision into low points nearby, or lead towards them."""
+        region, n = self.region, len(X)
+        if not len(self._low_values):
+            return np.empty((n, 0, region.width))
+        # A parameter is as near as any other, so only the columns of the decision count.
+        at = region.points(X, region.project(X, np.zeros((n, region.width))))[:, : region.dim]
+        Z = self._low[:, : region.dim]
+        squares = np.sum(at**2, axis=1)[:, None] - 2 * at @ Z.T + np.sum(Z**2, axis=1)
+        near = lowest(squares, min(4 * count, len(Z)))
+        rows, Z = np.repeat(X, near.shape[1], axis=0), self._low[near.ravel()]
+        S = region.scenario_of(rows, Z)
+        # A point that is out of reach is worth less, the further the scenario stays behind.
+        short = np.sqrt(np.sum((region.points(rows, S) - Z) ** 2, axis=1)).reshape(near.shape)
+        chosen = lowest(self._low_values[near] + 4 * self.oracle.scale * short, count)
+        return np.take_along_axis(S.reshape(*near.shape, region.width), chosen[:, :, None], axis=1)
 
     def minima(self, X: Array, effort: Effort, also: Array | None = None) -> Minima:
         """Local minima of the decisions; scenarios ``also`` (n, m, q) are tried, too."""
         n, q = len(X), self.region.width
         if q == 0 or n == 0:
-            S = np.zeros((n, 1, q))
-            found = self.oracle.gradients(X, S)
-            return Minima(found.v, S, found.T)
+            alone = self.oracle.gradients(X, np.zeros((n, 1, q)))
+            return Minima(alone.v, alone.S, alone.T)
         tried = [np.broadcast_to(self.spread[: effort.scan], (n, min(effort.scan, len(self.spread)), q))]
-        tried += [self.low.near(X, effort.known)] + ([] if also is None else [also])
+        tried += [self.near_low_points(X, effort.known)] + ([] if also is None else [also])
         S = self.oracle.project(X, np.concatenate(tried, axis=1))
-        V = self.oracle.values(X, S)
         m = min(effort.starts, S.shape[1])
-        S = np.take_along_axis(S, lowest(V, m, S if effort.apart else None)[:, :, None], axis=1)
-        descent = Descent(self.oracle, *paired(X, S))
+        starts = lowest(self.oracle.values(X, S), m, S if effort.apart else None)
+        descent = Descent(self.oracle, *paired(X, np.take_along_axis(S, starts[:, :, None], axis=1)))
         for steps, share in ((3, 2), (5, 2), (effort.steps, 1)):
             # On the last leg a scenario must promise to come below the lowest one of its decision.
             goal = None if share > 1 else np.repeat(descent.v.reshape(n, m).min(axis=1), m)
@@ -64,7 +188,7 @@ class InnerSearch:
             m = kept
         self._poll(descent, effort)
         descent.keep((lowest(descent.v.reshape(n, m), m) + m * np.arange(n)[:, None]).ravel())
-        return Minima(descent.v.reshape(n, m), descent.S.reshape(n, m, q), descent.T.reshape(n, m, descent.T.shape[1]))
+        return Minima(*(part.reshape(n, m, *part.shape[1:]) for part in (descent.v, descent.S, descent.T)))
 
     def _poll(self, descent: Descent, effort: Effort) -> None:
         """Jumps from all scenarios: across in one coordinate, or to a discrete neighbour, while one leads lower."""
@@ -82,6 +206,6 @@ class InnerSearch:
             trial.advance(effort.steps // 2, effort.tolerance, descent.v[rows])
             lower = np.flatnonzero(trial.v < descent.v[rows] - POLLED * self.oracle.scale)
             rows = rows[lower]
-            descent.replace(rows, trial, lower)
+            descent.found.put(rows, trial.found, lower)
             if not len(rows):
                 return

@@ -10,31 +10,42 @@ Notation
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stableopt.base.arrays import Array, Mask
-from stableopt.maxmin.protocols import Region, Smooth
-from stableopt.maxmin.search.batches import paired
-from stableopt.maxmin.search.budget import Budget
+from stableopt.maxmin.search.plan import Budget
+from stableopt.maxmin.solver import Region, Smooth
 
 FAR = 1e6  # coordinates are of the order of 1: a scenario this far away is projected onto an extreme one
 _ROWS = 2048  # points evaluated together, which bounds the memory of a function with many observations
-_ROUNDING = 1e-12
 _REACH = 0.3  # distance of a target where F changes by its whole spread over a unit length
 _STEP = 1e-6  # of differences by the decision
 _OFF = 1e-4  # a reply this far from its point leads away from it
 _CLOSER = np.array([1.0, 0.1, 0.01, 1e-4])  # shares of the way to a target that are tried
 
 
+def paired(X: Array, S: Array) -> tuple[Array, Array]:
+    """Decisions (n, d) and their m scenarios (n, m, q) as n·m rows; scenarios (n, q) are such rows already."""
+    if S.ndim == 2:
+        return X, S
+    return np.repeat(X, S.shape[1], axis=0), S.reshape(S.shape[0] * S.shape[1], S.shape[2])
+
+
 class Evaluated(NamedTuple):
     """F at pairs of decisions and scenarios."""
 
+    S: Array
     v: Array
     g: Array
     h: Array
     T: Array
+
+    def put(self, at: Any, other: Evaluated, rows: Any) -> None:
+        """Replace the pairs ``at`` by rows of others."""
+        for old, new in zip(self, other, strict=True):
+            old[at] = new[rows]
 
 
 class Oracle:
@@ -51,42 +62,36 @@ class Oracle:
     def scale(self) -> float:
         """Spread of the values so far, above 0 even if all are equal."""
         size = max(abs(self._low), abs(self._high))
-        return max(self._high - self._low, _ROUNDING * size, 1e-300)
+        return max(self._high - self._low, 1e-12 * size, 1e-300)
 
     def at(self, Z: Array) -> Array:
         """F at points (n,)."""
-        parts = [self.F(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)]
-        v = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
+        v = np.concatenate([np.empty(0), *(self.F(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS))])
         self._saw(v, 1)
         return v
 
     def values(self, X: Array, S: Array) -> Array:
         """v for S (n, q) as (n,), for S (n, m, q) as (n, m)."""
-        if S.ndim == 2:
-            return self.at(self.region.points(X, S))
-        rows, flat = paired(X, S)
-        return self.at(self.region.points(rows, flat)).reshape(S.shape[:2])
+        return self.at(self.region.points(*paired(X, S))).reshape(S.shape[:-1])
 
     def gradients(self, X: Array, S: Array) -> Evaluated:
-        """v, g, h and T, shaped as S is."""
-        if S.ndim == 3:
-            rows, flat = paired(X, S)
-            flat_parts = self.gradients(rows, flat)
-            return Evaluated(*(part.reshape(*S.shape[:2], *part.shape[1:]) for part in flat_parts))
-        Z = self.region.points(X, S)
+        """S with v, g, h and T, shaped as S is."""
+        X, flat = paired(X, S)
+        Z = self.region.points(X, flat)
         parts = [self.F.with_gradient(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)]
         v, G = parts[0] if len(parts) == 1 else (np.concatenate(part) for part in zip(*parts, strict=True))
         self._saw(v, 2)
-        return Evaluated(v, *self.region.pull(X, S, G), Z - _REACH / self.scale * G)
+        found = (v, *self.region.pull(X, flat, G), Z - _REACH / self.scale * G)
+        return Evaluated(S, *(part.reshape(*S.shape[:-1], *part.shape[1:]) for part in found))
 
     def anchored(self, X: Array, S: Array, T: Array) -> Array:
         """The targets (n, m, P), closer to their points where the reply to a target would lead away from its point.
 
         This happens in narrow valleys and at edges, where a gradient says little about what is near.
         """
-        (rows, flat), aims = paired(X, S), T.reshape(S.shape[0] * S.shape[1], T.shape[2])
+        rows, flat = paired(X, S)
         Z = self.region.points(rows, flat)
-        near = Z[None] + np.multiply.outer(_CLOSER, aims - Z)
+        near = Z[None] + np.multiply.outer(_CLOSER, T.reshape(Z.shape) - Z)
         many = np.tile(rows, (len(_CLOSER), 1))
         replies = self.region.points(many, self.region.scenario_of(many, near.reshape(len(many), T.shape[2])))
         off = np.abs(replies.reshape(near.shape) - Z).max(axis=2, initial=0.0) > _OFF

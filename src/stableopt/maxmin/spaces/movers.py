@@ -2,7 +2,7 @@
 
 A scenario is an offset in a fixed set, such as the unit ball, so that the same scenario makes sense for every decision
 and moves along with it. Each mover changes columns of its own; `region` puts several side by side. Balls, rectangles
-and choices are here; sets that are known by their projections only are in `projected_movers`.
+and choices are here; ellipsoids and sets of the user's, known by their projections only, are in `set_movers`.
 
 Notation
     C, U   (n, k)   coordinates of the mover's columns before and after the move
@@ -17,17 +17,79 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices, cartesian
-from stableopt.maxmin.search.batches import other_rows
-from stableopt.maxmin.spaces.projections import into_ball, into_ball_within, into_l1_within
 from stableopt.sets.spaces import distinct
 from stableopt.sets.variables import Integer, Range
 
 _INSIDE = 1 - 1e-10  # of the way to the end of a range, in coordinates
+
+
+def into_ball(S: Array) -> Array:
+    """The nearest points of the l2 unit ball."""
+    return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
+
+
+def into_ball_within(S: Array, low: Array, high: Array) -> Array:
+    """The nearest points of the l2 unit ball between low <= 0 and high >= 0.
+
+    They are clip(μ·s) with the largest μ <= 1 that leads into the ball. While μ grows, one coordinate after the other
+    reaches its end, and between two of these moments the square of the length is a parabola.
+    """
+    inside = into_ball(S)
+    beyond = np.flatnonzero(((inside < low) | (inside > high)).any(axis=1))
+    if not len(beyond):
+        return inside
+    inside[beyond] = clipped = np.clip(S[beyond], low[beyond], high[beyond])
+    rows = beyond[np.einsum("ij,ij->i", clipped, clipped) > 1.0]
+    if not len(rows):
+        return inside
+    S, low, high = S[rows], low[rows], high[rows]
+    size, ends = np.abs(S), np.where(S > 0, high, -low)
+    moments = np.divide(ends, size, out=np.ones(size.shape), where=size > ends)
+    order = np.argsort(moments, axis=1)
+    moments = np.take_along_axis(moments, order, axis=1)
+    held = np.cumsum(np.take_along_axis(ends, order, axis=1) ** 2, axis=1)
+    held = np.column_stack([np.zeros(len(rows)), held[:, :-1]])
+    free = np.take_along_axis(size, order, axis=1) ** 2
+    free = np.cumsum(free[:, ::-1], axis=1)[:, ::-1]  # of those that have not reached their end at each moment
+    squares = held + moments**2 * free
+    # The first moment outside the ball. All rows here end outside; should rounding deny it, the longest counts.
+    first = np.argmax(squares >= np.minimum(squares.max(axis=1, keepdims=True), 1.0), axis=1)
+    at = np.arange(len(rows)), first
+    mu = np.sqrt(np.maximum(1.0 - held[at], 0.0) / np.maximum(free[at], 1e-300))
+    # Not before the last moment inside: with a corner on the sphere, rounding could say so.
+    mu = np.maximum(mu, np.where(first > 0, moments[at[0], first - 1], 0.0))
+    inside[rows] = np.clip(mu[:, None] * S, low, high)
+    return inside
+
+
+def into_l1_within(S: Array, low: Array | float, high: Array | float) -> Array:
+    """The nearest points of the l1 unit ball between low <= 0 and high >= 0.
+
+    All coordinates shrink by the same amount λ, none beyond 0, and are clipped; the sum is linear in λ between the
+    amounts at which a coordinate leaves its end or reaches 0.
+    """
+    inside = np.clip(S, low, high)
+    rows = np.flatnonzero(np.abs(inside).sum(axis=1) > 1.0)
+    if not len(rows):
+        return inside
+    size, ends = np.abs(S)[rows], np.where(S > 0, high, np.negative(low))[rows]
+    q, at = S.shape[1], np.arange(len(rows))
+    amounts = np.hstack([np.maximum(size - ends, 0.0), size])  # a coordinate begins to shrink, and has shrunk to 0
+    order = np.argsort(amounts, axis=1, kind="stable")
+    amounts = np.take_along_axis(amounts, order, axis=1)
+    shrinking = np.cumsum(np.where(order < q, 1.0, -1.0), axis=1)
+    sums = np.minimum(size, ends).sum(axis=1, keepdims=True)
+    sums = sums - np.cumsum(shrinking[:, :-1] * np.diff(amounts, axis=1), axis=1)  # at all amounts but the first
+    last = np.argmax(sums <= np.maximum(sums.min(axis=1, keepdims=True), 1.0), axis=1)
+    amount = amounts[at, last + 1] - np.maximum(1.0 - sums[at, last], 0.0) / np.maximum(shrinking[at, last], 1.0)
+    size = np.clip(size - amount[:, None], 0.0, ends)
+    # From far away, the difference of large numbers may leave a sum above 1 by rounding.
+    inside[rows] = np.sign(S[rows]) * size / np.maximum(1.0, size.sum(axis=1, keepdims=True))
+    return inside
 
 
 class Mover(ABC):
@@ -75,11 +137,13 @@ class RangeMover(Mover):
     """A mover of numbers in ranges, which stay where f can be evaluated."""
 
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range]) -> None:
-        self.columns, self.width, self._ranges = list(columns), len(columns), list(ranges)
+        self.columns, self.width = list(columns), len(columns)
         self._log = np.array([r.log for r in ranges])
         self._low, high = np.array([r.ends for r in ranges]).T
         self._span = high - self._low
+        # Where f can be evaluated: the ends in coordinates, and in the user's units.
         self._lower, self._upper = np.array([r.reachable for r in ranges]).T
+        self._ends = tuple(self._values(np.array([self._lower, self._upper])))
 
     def _values(self, C: Array) -> Array:
         """x, in the user's units."""
@@ -98,12 +162,6 @@ class RangeMover(Mover):
         """U in the user's units, also where it lies outside; on a log scale within its ends, as exp could overflow."""
         return self._values(np.where(self._log, np.clip(U, self._lower, self._upper), U))
 
-    @cached_property
-    def _ends(self) -> tuple[Array, Array]:
-        """The smallest and largest values at which f can be evaluated."""
-        ends = self._values(np.array([self._lower, self._upper]))
-        return ends[0], ends[1]
-
 
 class NormMover(RangeMover):
     """x' = x + (reach + fraction·|x|)·s with s in the unit ball of the l1, l2 or l∞ norm, clipped to the domain.
@@ -118,12 +176,11 @@ class NormMover(RangeMover):
         ranges: Sequence[Range],
         order: float,
         reach: Array,
-        fraction: Array | None = None,
+        fraction: Array | float = 0.0,
         scaled: bool = False,
     ) -> None:
         super().__init__(columns, ranges)
-        self.order, self._reach = order, np.asarray(reach, dtype=float)
-        self._fraction = np.zeros(self.width) if fraction is None else np.asarray(fraction, dtype=float)
+        self.order, self._reach, self._fraction = order, reach, np.zeros(self.width) + fraction
         self._whole = np.array([isinstance(r, Integer) for r in ranges])
         self.discrete = bool(self._whole.any())
         # Plain: an offset of coordinates that is proportional to s. Others go through the user's units.
@@ -148,7 +205,6 @@ class NormMover(RangeMover):
         return x, x + offset, reach
 
     def _reaches(self, x: Array) -> Array:
-        """How far each coordinate may move in the user's units."""
         return np.asarray(self._reach + self._fraction * np.abs(x))
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
@@ -171,19 +227,17 @@ class NormMover(RangeMover):
         return self._with_steps(C, S) if self.discrete else self._nearest(S)
 
     def project_inside(self, C: Array, S: Array) -> Array:
-        """The nearest points of the ball between the ends of the domain, just before a coordinate is clipped."""
         ends = self._ends_of_scenarios(C)
         return self._with_steps(C, S, ends) if self.discrete else self._nearest(S, ends)
 
     def _nearest(self, S: Array, ends: tuple[Array, Array] | None = None) -> Array:
         """The nearest points of the unit ball, between ends if there are any, the lower <= 0 and the upper >= 0."""
-        if self.order == math.inf:
-            return (
-                np.clip(S, -1.0, 1.0) if ends is None else np.clip(S, np.maximum(ends[0], -1), np.minimum(ends[1], 1))
-            )
         if self.order == 2:
             return into_ball(S) if ends is None else into_ball_within(S, *ends)
-        return into_l1_within(S) if ends is None else into_l1_within(S, *ends)
+        low, high = ends or (-np.inf, np.inf)
+        if self.order == 1:
+            return into_l1_within(S, low, high)
+        return np.clip(S, np.maximum(low, -1.0), np.minimum(high, 1.0))
 
     def _with_steps(self, C: Array, S: Array, ends: tuple[Array, Array] | None = None) -> Array:
         """Whole numbers are projected first, onto whole steps; the others then have what is left of the ball."""
@@ -200,12 +254,10 @@ class NormMover(RangeMover):
     def _steps(self, C: Array, S: Array) -> Array:
         """Scenarios of whole numbers, changed to those of the whole steps they stand for, in ball and domain."""
         x, whole = self._values(C), self._whole
-        reach, ends = self._reaches(x)[:, whole], [np.rint(end - x)[:, whole] for end in self._ends]
-        reach = np.where(reach > 0, reach, 1.0)
+        reach, ends = _divisor(self._reaches(x))[:, whole], [np.rint(end - x)[:, whole] for end in self._ends]
 
         def steps(S: Array, nearly: float) -> Array:
-            made = np.fix(S * reach + np.sign(S) * nearly)
-            return np.asarray(np.clip(made, *ends) / reach)
+            return np.asarray(np.clip(np.fix(S * reach + np.sign(S) * nearly), *ends) / reach)
 
         # Rounding alone may already lead into the ball. If not, project first and round then.
         T = steps(np.clip(S, -1.0, 1.0), 1e-3)
@@ -217,8 +269,7 @@ class NormMover(RangeMover):
         if self._plain:
             return _INSIDE * (self._lower - C) / self._unit, _INSIDE * (self._upper - C) / self._unit
         x, (low, high) = self._values(C), self._ends
-        reach = self._reaches(x)
-        reach = np.where(reach > 0, reach, 1.0)
+        reach = _divisor(self._reaches(x))
         # The end itself, less some rounding errors: on a log scale, a share of the way may be far from its end.
         below, above = (8 * np.spacing(np.maximum(np.abs(x), np.abs(end))) for end in (low, high))
         return np.minimum(low + below - x, 0.0) / reach, np.maximum(high - above - x, 0.0) / reach
@@ -226,26 +277,25 @@ class NormMover(RangeMover):
     def scenario_of(self, C: Array, U: Array) -> Array:
         x, target = (C, U) if self._plain else (self._values(C), self._target(U))
         reach = self._unit if self._plain else self._reaches(x)
-        return self.project(C, np.where(reach > 0, (target - x) / np.where(reach > 0, reach, 1.0), 0.0))
+        return self.project(C, np.where(reach > 0, (target - x) / _divisor(reach), 0.0))
 
     def spread(self, count: int, rng: np.random.Generator) -> Array:
         """Corners of a box come before its axes, as a function of several coordinates is lower there, most often."""
         q, box = self.width, self.order == math.inf or self.width == 1
-        axes = np.vstack([np.eye(q), -np.eye(q)])
-        corners = np.empty((0, q))
-        if box:
-            corners = cartesian([np.array([[-1.0], [1.0]])] * q) if 2**q <= max(4, count // 2) else corners
-            if not len(corners):
-                corners = rng.choice([-1.0, 1.0], size=(count // 2, q))
+        axes, corners = np.vstack([np.eye(q), -np.eye(q)]), np.empty((0, q))
+        if box and 2**q <= max(4, count // 2):
+            corners = cartesian([np.array([[-1.0], [1.0]])] * q)
+        elif box:
+            corners = rng.choice([-1.0, 1.0], size=(count // 2, q))
         if len(axes) + 1 > count:
             axes = axes[rng.permutation(len(axes))]
         inner = rng.standard_normal((count, q))
         if box:
             inner = rng.uniform(-1.0, 1.0, (count, q))
         else:
-            lengths = np.linalg.norm(inner, ord=self.order, axis=1, keepdims=True)
-            inner = inner / lengths * np.where(np.arange(count)[:, None] % 3 == 2, 0.5, 1.0)  # a third inside
-        first, second = (corners, axes) if box and q > 1 else (axes, corners)
+            inner /= np.linalg.norm(inner, ord=self.order, axis=1, keepdims=True)
+            inner[2::3] *= 0.5  # a third inside
+        first, second = (corners, axes) if q > 1 else (axes, corners)
         return distinct(np.vstack([np.zeros((1, q)), first, second, inner]))[:count]
 
     def others(self, c: Array, s: Array) -> Array:
@@ -255,9 +305,7 @@ class NormMover(RangeMover):
             values = {-1.0, -0.5, 0.0, 0.5, 1.0, s[j] - 1 / reach[j], s[j] + 1 / reach[j]}
             for value in sorted(v for v in values if -1 <= v <= 1 and v != s[j]):
                 rows.append(np.where(np.arange(len(s)) == j, value, s))
-        if not rows:
-            return np.empty((0, self.width))
-        found = self.project(np.tile(c, (len(rows), 1)), np.array(rows))
+        found = self.project(np.tile(c, (len(rows), 1)), np.array(rows).reshape(len(rows), self.width))
         return np.asarray(found[(found != s).any(axis=1)])
 
 
@@ -283,7 +331,6 @@ class ChoiceMover(Mover):
         return np.asarray(self._numbers(S)[:, None], dtype=float)
 
     def scenario_of(self, C: Array, U: Array) -> Array:
-        """The number of the nearest row."""
         away = np.abs(U[:, None, :] - self.rows[None]).sum(axis=2)
         return np.asarray(np.argmin(away, axis=1)[:, None], dtype=float)
 
@@ -294,3 +341,17 @@ class ChoiceMover(Mover):
 
     def others(self, c: Array, s: Array) -> Array:
         return np.asarray(other_rows(self.rows, int(s[0]))[:, None], dtype=float)
+
+
+def other_rows(rows: Array, own: int) -> Indices:
+    """Numbers of rows to jump to from one of them: all others, or of many the nearest ones and some far away."""
+    near: Indices = np.arange(len(rows))
+    if len(rows) > 64:
+        near = np.argsort(np.abs(rows - rows[own]).sum(axis=1), kind="stable")
+        near = np.concatenate([near[:32], near[32 :: (len(rows) - 32) // 32]])
+    return np.asarray(near[near != own])
+
+
+def _divisor(reach: Array) -> Array:
+    """The reach, or 1 where it is 0, so that one can divide by it."""
+    return np.where(reach > 0, reach, 1.0)

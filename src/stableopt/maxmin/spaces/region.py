@@ -1,10 +1,10 @@
 """A space together with an uncertainty set: which decisions there are, and what an adversary can turn them into.
 
-This is to continuous and mixed domains what `setting` is to finite ones. `SpaceRegion` is the `Region` that the search
-in `continuous` sees: `decisions` has its decisions, and here movers stand side by side for the adversary.
+This is to continuous and mixed domains what `Listing` is to finite ones. `SpaceRegion` is the `Region` that the search
+sees: movers stand side by side for the adversary. `SpaceTranslation` has decisions and points as a user sees them.
 
 Notation
-    X   (n, d)   decisions as rows of coordinates
+    X   (n, d)   decisions as rows of coordinates; x (d,) is one of them
     S   (n, q)   scenarios, the coordinates of all movers side by side
     Z   (n, P)   points: the columns of the decision, moved, then those of the parameter θ
 """
@@ -13,18 +13,121 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from stableopt.base.arrays import Array, cartesian
-from stableopt.maxmin.spaces.decisions import SpaceDecisions
-from stableopt.maxmin.spaces.movers import ChoiceMover, Mover
+from stableopt.base.arrays import Array, Mask, cartesian
+from stableopt.base.values import ReadOnly
+from stableopt.maxmin.solver import Choice, Row
+from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, other_rows
 from stableopt.maxmin.spaces.set_movers import movers_of
-from stableopt.sets.spaces import Space
+from stableopt.sets.domains import Domain, Points
+from stableopt.sets.spaces import Point, Space, keys_of, space_of
+from stableopt.sets.uncertainty import Estimate, UncertaintySet
 from stableopt.sets.variables import Float, Integer
+
+_CORNERS = 6  # whole numbers of which all ways to round are tried
+
+
+@dataclass(frozen=True, eq=False)
+class SpaceDecisions(ReadOnly):
+    """The decisions of a space (or of a finite domain with a continuous θ), and the space of their points."""
+
+    domain: Space | Domain
+    uncertainty: UncertaintySet
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.domain, Space | Domain):
+            raise TypeError(f"expected a domain such as Space(...), Grid(...) or Points(...), got {self.domain!r}")
+        if not isinstance(self.uncertainty, UncertaintySet):
+            raise TypeError(f"expected an uncertainty set such as Ball(0.1), got {self.uncertainty!r}")
+
+    @cached_property
+    def space(self) -> Space:
+        """Where decisions live."""
+        return space_of(self.domain)
+
+    @cached_property
+    def theta(self) -> Space | None:
+        """Where the unknown parameter lives, if there is one."""
+        if self.uncertainty.parameters is None:
+            return None
+        theta = self.uncertainty.parameters.theta
+        return theta if isinstance(theta, Space) else Space([Points(np.asarray(theta))])
+
+    @cached_property
+    def points_space(self) -> Space:
+        """Where points live: the variables of the decision and those of the parameter."""
+        return self.space if self.theta is None else self.space.joined(self.theta)
+
+    @cached_property
+    def dim(self) -> int:
+        return self.space.dim
+
+    @cached_property
+    def count(self) -> float:
+        return math.prod(math.inf if v.choices is None else len(v.choices) for v in self.space.parts)
+
+    @cached_property
+    def discrete(self) -> Mask:
+        """Which coordinates of a decision take finitely many values (d,)."""
+        return np.array([v.choices is not None for v in self.space.parts for _ in range(v.width)])
+
+    @cached_property
+    def _nominal_theta(self) -> Array:
+        """The parameter in the point that a decision stands for: the estimate, or the middle (θ columns,)."""
+        if self.theta is None:
+            return np.empty(0)
+        if isinstance(self.uncertainty.parameters, Estimate):
+            names, values = self.theta.flat_names, self.uncertainty.parameters.estimate
+            return self.theta.encode(values if names is None else dict(zip(names, values, strict=True)), "estimate")
+        return np.concatenate([[0.5] if v.choices is None else v.choices[0] for v in self.theta.parts])
+
+    def base(self, X: Array) -> Array:
+        """The points that decisions stand for if they are not perturbed (n, P)."""
+        theta = self._nominal_theta
+        return np.hstack([X, np.tile(theta, (len(X), 1))]) if len(theta) else X.copy()  # a copy takes far less time
+
+    def decisions(self, count: int, seed: int) -> Array:
+        return self.space.spread(count, seed)
+
+    def clip(self, X: Array) -> Array:
+        return np.where(self.discrete, X, np.clip(X, 0.0, 1.0))
+
+    def other_decisions(self, x: Array) -> Array:
+        found = [np.empty((0, self.dim))]
+        for v, columns in zip(self.space.parts, self.space.columns, strict=True):
+            if v.choices is not None:
+                part = slice(columns.start, columns.stop)
+                others = other_rows(v.choices, int(np.argmin(np.abs(v.choices - x[part]).sum(axis=1))))
+                found.append(_with_part(x, part, v.choices[others]))
+        return np.vstack(found)
+
+    def rounded(self, x: Array) -> Array:
+        """All ways to round a few whole numbers; of very many, the nearest way and those that differ from it in one."""
+        parts = zip(self.space.parts, self.space.columns, strict=True)
+        grids = {columns.start: v.choices[:, 0] for v, columns in parts if isinstance(v, Integer)}
+        whole, k = list(grids), len(grids)
+        above = [np.clip(np.searchsorted(grid, x[j]), 1, len(grid) - 1) for j, grid in grids.items()]
+        ends = np.array([grid[i - 1 : i + 1] for i, grid in zip(above, grids.values(), strict=True)])
+        if k <= _CORNERS:
+            ways = cartesian([np.array([[0], [1]])] * k)
+        else:
+            nearest = np.argmin(np.abs(ends - x[whole, None]), axis=1)
+            ways = nearest ^ np.vstack([np.zeros(k, dtype=int), np.eye(k, dtype=int)])
+        X = np.tile(x, (len(ways), 1))
+        X[:, whole] = ends[np.arange(k), ways]
+        return X
+
+    def decision_index(self, row: Array) -> Row:
+        return tuple(self.space.encode(self.space.decode(row)).tolist())
+
+    def point_index(self, row: Array) -> Row:
+        return tuple(self.points_space.encode(self.points_space.decode(row)).tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,63 +149,55 @@ class SpaceRegion(SpaceDecisions):
         ends = np.cumsum([0, *(mover.width for mover in self.movers)]).tolist()
         return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
-    def _parts(self) -> Iterator[tuple[Mover, slice]]:
-        """Each mover with its coordinates of a scenario."""
-        return zip(self.movers, self._slices, strict=True)
+    def _parts(self, Z: Array) -> Iterator[tuple[Mover, slice, Array]]:
+        """Each mover with its coordinates of a scenario and the values of its columns in unperturbed points."""
+        return ((mover, part, Z[:, mover.columns]) for mover, part in zip(self.movers, self._slices, strict=True))
 
     @cached_property
     def width(self) -> int:
-        """q, the number of coordinates of a scenario."""
         return sum(mover.width for mover in self.movers)
 
     @cached_property
     def exact(self) -> bool:
-        """Whether `project_inside` finds the nearest scenarios (but for whole numbers) from however far."""
+        """But for whole numbers."""
         return all(mover.exact for mover in self.movers)
 
     @cached_property
     def relaxed(self) -> SpaceRegion | None:
-        """The same with floats in place of the whole numbers of a decision, which then have a slope; None without."""
         parts = [Float(v.low, v.high, v.log) if isinstance(v, Integer) else v for v in self.space.parts]
         whole = any(isinstance(v, Integer) for v in self.space.parts)
         return SpaceRegion(Space(parts, self.space.names), self.uncertainty) if whole else None
 
     def points(self, X: Array, S: Array) -> Array:
-        """The points that scenarios make of decisions, row by row."""
         Z = self.base(X)
-        for mover, part in self._parts():
-            Z[:, mover.columns] = mover.move(Z[:, mover.columns], S[:, part])
+        for mover, part, C in self._parts(Z):
+            Z[:, mover.columns] = mover.move(C, S[:, part])
         return Z
 
     def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
-        """Gradients by points turned into gradients by decisions and by scenarios."""
-        Z, by_point, by_scenario = self.base(X), G.copy(), np.zeros(S.shape)
-        for mover, part in self._parts():
-            C = Z[:, mover.columns]
+        by_point, by_scenario = G.copy(), np.zeros(S.shape)
+        for mover, part, C in self._parts(self.base(X)):
             by_point[:, mover.columns], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, mover.columns])
         by_decision = by_point[:, : self.dim]
         by_decision[:, self.discrete] = 0.0
         return by_decision, by_scenario
 
     def project(self, X: Array, S: Array) -> Array:
-        """The nearest allowed scenarios, row by row."""
-        Z, out = self.base(X), np.empty(S.shape)
-        for mover, part in self._parts():
-            out[:, part] = mover.project(Z[:, mover.columns], S[:, part])
+        out = np.empty(S.shape)
+        for mover, part, C in self._parts(self.base(X)):
+            out[:, part] = mover.project(C, S[:, part])
         return out
 
     def project_inside(self, X: Array, S: Array) -> Array:
-        """The nearest allowed scenarios that lead to points inside the domain before anything is clipped."""
-        Z, out = self.base(X), np.empty(S.shape)
-        for mover, part in self._parts():
-            out[:, part] = mover.project_inside(Z[:, mover.columns], S[:, part])
+        out = np.empty(S.shape)
+        for mover, part, C in self._parts(self.base(X)):
+            out[:, part] = mover.project_inside(C, S[:, part])
         return out
 
     def scenario_of(self, X: Array, Z: Array) -> Array:
-        """Allowed scenarios that turn decisions into points, or as near as possible, row by row."""
-        base, out = self.base(X), np.empty((len(X), self.width))
-        for mover, part in self._parts():
-            out[:, part] = mover.scenario_of(base[:, mover.columns], Z[:, mover.columns])
+        out = np.empty((len(X), self.width))
+        for mover, part, C in self._parts(self.base(X)):
+            out[:, part] = mover.scenario_of(C, Z[:, mover.columns])
         return out
 
     def scenarios(self, count: int, seed: int) -> Array:
@@ -117,26 +212,73 @@ class SpaceRegion(SpaceDecisions):
         each = max(1, count // len(chosen))
         moved = [m.spread(each, rng) for m in self.movers if not isinstance(m, ChoiceMover)]
         most = max((len(part) for part in moved), default=1)
-        moved = [part[np.arange(most) % len(part)] if len(part) < most else part for part in moved]
+        moved = [part[np.arange(most) % len(part)] for part in moved]
         for part in moved[1:]:  # not the same corner of every mover at the same time
             part[1:] = part[1 + rng.permutation(most - 1)]
         both = cartesian([np.hstack([np.empty((most, 0)), *moved]), chosen])
-        return np.asarray(both[:, _with_choices_last(self.movers)])
+        # Choices stand last here: each coordinate goes to its own place.
+        last = [isinstance(m, ChoiceMover) for m in self.movers for _ in range(m.width)]
+        return np.asarray(both[:, np.argsort(np.argsort(last, kind="stable"), kind="stable")])
 
     def other_scenarios(self, x: Array, s: Array) -> Array:
-        """Scenarios of a decision that differ from this one in something discrete (m, q)."""
-        found = [np.empty((0, self.width))]
-        for mover, part in self._parts():
-            if not mover.discrete:
-                continue
-            others = mover.others(self.base(x[None])[0, mover.columns], s[part])
-            rows = np.tile(s, (len(others), 1))
-            rows[:, part] = others
-            found.append(rows)
-        return np.vstack(found)
+        parts = [(m, part, C[0]) for m, part, C in self._parts(self.base(x[None])) if m.discrete]
+        found = [_with_part(s, part, mover.others(c, s[part])) for mover, part, c in parts]
+        return np.vstack([np.empty((0, self.width)), *found])
 
 
-def _with_choices_last(movers: Sequence[Mover]) -> list[int]:
-    """Where each coordinate of a scenario stands if those of choices come last."""
-    last = [isinstance(m, ChoiceMover) for m in movers for _ in range(m.width)]
-    return np.argsort(np.argsort(last, kind="stable"), kind="stable").tolist()  # type: ignore[no-any-return]
+def _with_part(row: Array, part: slice, others: Array) -> Array:
+    """Copies of a row with others in place of a part of it."""
+    rows = np.tile(row, (len(others), 1))
+    rows[:, part] = others
+    return rows
+
+
+@dataclass(frozen=True)
+class SpaceTranslation:
+    """Between the values of a user (dictionaries, or arrays without names) and the indices of a solver."""
+
+    region: SpaceDecisions
+
+    @property
+    def names(self) -> dict[str, int] | None:
+        """The keys of a point, if it has any, and how many columns each of them has."""
+        space = self.region.points_space
+        if space.names is None:
+            return None
+        widths = zip(space.names, space.parts, strict=True)
+        return {n: v.width if isinstance(key, str) else 1 for key, v in widths for n in keys_of(key)}
+
+    def decision(self, index: Row) -> Point:
+        return self.region.space.decode(np.asarray(index, dtype=float))
+
+    def point(self, index: Row) -> Point:
+        return self.region.points_space.decode(np.asarray(index, dtype=float))
+
+    def decision_index(self, value: Any) -> Row:
+        row = self.region.space.encode(value, "decision")
+        if np.any(((row < 0) | (row > 1)) & ~self.region.discrete):
+            raise ValueError(f"expected a decision within its ranges, got {value!r:.200}")
+        return tuple(row.tolist())
+
+    def point_index(self, value: Any) -> Row:
+        return tuple(self.region.points_space.encode(value, "point").tolist())
+
+    def decision_of(self, point: Row) -> Row:
+        """The decision that a point on its own stands for: its columns of the decision, clipped to the ranges."""
+        return self.region.decision_index(self.region.clip(np.array([point[: self.region.dim]]))[0])
+
+    def canonical(self, choice: Choice[Row]) -> Choice[Row]:
+        """The choice with its rows as they come back from a user; an error if they are none of this space."""
+        decision = _finite(choice.decision, self.region.dim)
+        point = _finite(choice.point, self.region.points_space.dim)
+        return choice._replace(decision=self.region.decision_index(decision), point=self.region.point_index(point))
+
+
+def _finite(index: Row, width: int) -> Array:
+    try:
+        row = np.asarray(index, dtype=float)
+    except (TypeError, ValueError):
+        row = np.empty(0)
+    if row.shape != (width,) or not np.all(np.isfinite(row)):
+        raise ValueError(f"expected {width} finite coordinates, got {index!r:.200}")
+    return row

@@ -1,6 +1,8 @@
-"""Which movers stand for an uncertainty set on a space: the only place that looks at the kind of a set.
+"""Which movers stand for an uncertainty set on a space, and those of ellipsoids and of sets of the user's.
 
-A set that does not fit the space is refused here, with what would fit.
+Only here the kind of a set is looked at, and a set that does not fit the space is refused, with what would fit. The
+projections of the movers here are iterative: near to the nearest scenarios, not exactly these (`exact` is False). The
+notation is that of `movers`.
 """
 
 from __future__ import annotations
@@ -13,13 +15,144 @@ from dataclasses import replace
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, NormMover
-from stableopt.maxmin.spaces.projected_movers import EllipsoidMover, OwnMover
+from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, NormMover, RangeMover, into_ball
 from stableopt.sets.own import RowwiseSet
 from stableopt.sets.perturbations import Ellipsoid, NormBall, Rectangle, Relative
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Estimate, Parameters, Perturbation, UncertaintySet
 from stableopt.sets.variables import Integer, Range, Variable
+
+_SWEEPS = 200  # of alternating projections
+_NEAR = 4.0  # from further away, the projections would take very many sweeps
+_FURTHER = 8  # steps in that direction instead
+_TRIALS = 16  # points with which a set of the user's is tried
+
+
+class EllipsoidMover(RangeMover):
+    """x' = x + R s with ‖s‖ ≤ 1 and x' in the domain, a convex set of scenarios; any other s means the nearest of them.
+
+    So a descent slides along the ends of ranges, where a decision at such an end has its worst cases.
+    """
+
+    exact = False
+
+    def __init__(self, columns: Sequence[int], ranges: Sequence[Range], root: Array) -> None:
+        super().__init__(columns, ranges)
+        self._root, self._inverse = root, np.linalg.inv(root)
+
+    def move(self, C: Array, S: Array) -> Array:
+        x = self._values(C)
+        moved = np.clip(x + self.project(C, S) @ self._root.T, *self._ends)
+        length = np.linalg.norm((moved - x) @ self._inverse.T, axis=1, keepdims=True)
+        moved = np.clip(x + (moved - x) / np.maximum(length, 1.0), *self._ends)  # rounding may lead out
+        return np.clip(self._coordinates(moved), self._lower, self._upper)
+
+    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        x = self._values(C)
+        wanted = x + S @ self._root.T
+        moved = np.clip(wanted, *self._ends)
+        free = np.abs(wanted - moved) <= 1e-7 * (self._ends[1] - self._ends[0])
+        by_moved = np.where(free, G / self._span, 0.0)
+        by_moved[:, self._log] /= moved[:, self._log]
+        by_x = by_moved * self._span
+        by_x[:, self._log] *= x[:, self._log]
+        return by_x, by_moved @ self._root
+
+    def project(self, C: Array, S: Array) -> Array:
+        """The nearest allowed scenarios; from beyond _NEAR, one that goes as far as is allowed in that direction."""
+        wanted, S = S, into_ball(S)
+        x, (low, high) = self._values(C), self._ends
+        moved, rounding = x + S @ self._root.T, 1e-12 * (high - low)
+        rows = np.flatnonzero(np.any((moved < low - rounding) | (moved > high + rounding), axis=1))
+        if not len(rows):
+            return S
+        lower, upper, wanted = low - x[rows], high - x[rows], wanted[rows]
+        length = np.linalg.norm(wanted, axis=1, keepdims=True)
+        s = self._into_both(wanted / np.maximum(1.0, length / _NEAR), lower, upper)
+        far = np.flatnonzero(length[:, 0] > _NEAR)
+        for _ in range(_FURTHER if len(far) else 0):
+            s[far] = self._into_both(s[far] + wanted[far] / length[far], lower[far], upper[far])
+        S[rows] = s
+        return S
+
+    def _into_both(self, s: Array, lower: Array, upper: Array) -> Array:
+        """The nearest s with ‖s‖ ≤ 1 and lower ≤ R s ≤ upper, by Dykstra's alternating projections."""
+        ball, slabs = np.zeros(s.shape), np.zeros((self.width, *s.shape))
+        squares = np.sum(self._root**2, axis=1)
+        for _ in range(_SWEEPS):
+            before, last = s, slabs.copy()
+            for j, (a, square) in enumerate(zip(self._root, squares, strict=True)):
+                t = s + slabs[j]
+                along = t @ a
+                s = t + np.multiply.outer((np.clip(along, lower[:, j], upper[:, j]) - along) / square, a)
+                slabs[j] = t - s
+            t = s + ball
+            s = into_ball(t)
+            ball = t - s
+            if max(np.abs(s - before).max(), np.abs(slabs - last).max()) < 1e-10:
+                break
+        return s
+
+    def scenario_of(self, C: Array, U: Array) -> Array:
+        return self.project(C, np.asarray(np.linalg.solve(self._root, (self._target(U) - self._values(C)).T).T, float))
+
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        axes = np.vstack([np.eye(self.width), -np.eye(self.width)])
+        inner = rng.standard_normal((count, self.width))
+        inner /= np.linalg.norm(inner, axis=1, keepdims=True)
+        inner[2::3] *= 0.5  # a third inside
+        return np.vstack([np.zeros((1, self.width)), axes, inner])[:count]
+
+
+class OwnMover(RangeMover):
+    """A set that the user describes by a membership test and a projection; a scenario is an offset of coordinates."""
+
+    exact = False
+
+    def __init__(self, columns: Sequence[int], ranges: Sequence[Range], own: RowwiseSet) -> None:
+        super().__init__(columns, ranges)
+        self._members, self._projected = own.members, own.projected
+        C = np.random.default_rng(0).random((_TRIALS, self.width))
+        x, z = self._values(np.full(C.shape, 0.5)), self._values(C)
+        if not own.members(x, nearest := own.projected(x, z)).any():
+            raise ValueError(
+                f"expected contains(x, z) to accept what project(x, z) returns, got False for all of {_TRIALS} points "
+                f"around x = {x[0].tolist()}, such as {nearest[0].tolist()}: one of the two is wrong"
+            )
+
+    def move(self, C: Array, S: Array) -> Array:
+        x, low, high = self._values(C), *self._ends
+        z = self._values(np.clip(C + S, self._lower, self._upper))
+        # By turns into the set and into the domain, until a point is in both.
+        for _ in range(8):
+            z = np.clip(self._projected(x, z), low, high)
+            inside = self._members(x, z)
+            if inside.all():
+                return self._coordinates(z)
+        home = np.clip(self._projected(x, x), low, high)
+        # Rounding may put a projection just outside: then a little towards home helps. If not, home itself is taken.
+        for less in (1e-12, 1e-9, 1e-6):
+            shorter = np.where(inside[:, None], z, z + less * (home - z))
+            inside = inside | self._members(x, shorter)
+            z = np.where(inside[:, None], shorter, z)
+        return np.where(inside[:, None], self._coordinates(z), self._coordinates(home))
+
+    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        """As if the set moved along with x: a projection of the user's has no slope that we know."""
+        return G, G
+
+    def project(self, C: Array, S: Array) -> Array:
+        return self.move(C, S) - C
+
+    def scenario_of(self, C: Array, U: Array) -> Array:
+        return self.project(C, U - C)
+
+    def spread(self, count: int, rng: np.random.Generator) -> Array:
+        """Far away in all directions, at several distances: projecting them gives the rest."""
+        directions = rng.standard_normal((count, self.width))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        lengths = np.array([1.0, 0.03, 0.1, 0.3])[np.arange(count) % 4]
+        return np.vstack([np.zeros((1, self.width)), lengths[:, None] * directions])[:count]
 
 
 def movers_of(uncertainty: UncertaintySet, space: Space, theta: Space | None) -> list[Mover]:
@@ -33,29 +166,27 @@ def movers_of(uncertainty: UncertaintySet, space: Space, theta: Space | None) ->
         raise ValueError(f"expected perturbations with columns of their own, got the columns {moved}")
     if theta is None or parameters is None:
         return movers
-    return movers + _choosing(parameters, theta, space.dim)
+    choosing = _choosing(parameters, theta)
+    for mover in choosing:
+        mover.columns = [space.dim + c for c in mover.columns]
+    return movers + choosing
 
 
-def _choosing(parameters: Parameters | Estimate, theta: Space, first: int) -> list[Mover]:
-    """The movers of a parameter whose columns begin at ``first``."""
+def _choosing(parameters: Parameters | Estimate, theta: Space) -> list[Mover]:
+    """The movers of a parameter."""
     if isinstance(parameters, Parameters):
-        parts = zip(theta.parts, theta.columns, strict=True)
-        return [_any_value(v, [first + c for c in columns]) for v, columns in parts]
+        return [_any_value(v, list(columns)) for v, columns in zip(theta.parts, theta.columns, strict=True)]
     if isinstance(parameters.theta, Space):
-        around = _perturbing(parameters.within, theta)
-        for mover in around:
-            mover.columns = [first + c for c in mover.columns]
-        return around
+        return _perturbing(parameters.within, theta)
     # The estimate comes first: number 0 is the scenario that changes nothing.
-    rows = np.asarray(theta.parts[0].choices)
     order = np.append(parameters.nominal, np.setdiff1d(parameters.allowed, parameters.nominal))
-    return [ChoiceMover([first + c for c in range(theta.dim)], rows[order])]
+    return [ChoiceMover(list(range(theta.dim)), np.asarray(theta.parts[0].choices)[order])]
 
 
-def _any_value(variable: Variable, columns: Sequence[int]) -> Mover:
+def _any_value(variable: Variable, columns: list[int]) -> Mover:
     """The mover of a parameter that may take any value of a variable."""
     if variable.choices is not None:
-        return ChoiceMover(list(columns), variable.choices)
+        return ChoiceMover(columns, variable.choices)
     assert isinstance(variable, Range)
     return NormMover(columns, [variable], math.inf, np.array([0.5]), scaled=True)
 
@@ -67,30 +198,29 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
     columns = _columns(perturbation, space)
     owners = {c[0]: v for v, c in zip(space.parts, space.columns, strict=True)}
     ranges = [v for c in columns if isinstance(v := owners[c], Range)]
-    k = len(columns)
-    labels = [space.labels[c] for c in columns]
+    k, labels = len(columns), [space.labels[c] for c in columns]
     whole = [label for label, v in zip(labels, ranges, strict=True) if isinstance(v, Integer)]
     if isinstance(perturbation, Ellipsoid | RowwiseSet) and whole:
         kind = type(perturbation).__name__
         raise ValueError(f"expected floats for {kind}, got the integers {whole}: use Rectangle for them")
     if isinstance(perturbation, RowwiseSet):
-        return [OwnMover(columns, ranges, perturbation.members, perturbation.projected)]
+        return [OwnMover(columns, ranges, perturbation)]
     own = replace(perturbation, columns=None)  # type: ignore[type-var]
-    if isinstance(own, NormBall):
-        reach = own.reach(k)
-        _check_widths(reach, ranges, labels)
-        return _norm(columns, ranges, own.order, reach, None)
-    if isinstance(own, Relative):
-        largest = np.array([max(abs(v.low), abs(v.high)) for v in ranges])
-        _check_widths(own.fraction(k) * largest, ranges, labels)
-        return _norm(columns, ranges, math.inf, np.zeros(k), own.fraction(k))
     if isinstance(own, Ellipsoid):
         _check_widths(np.linalg.norm(own.root(k), axis=1), ranges, labels)
         return [EllipsoidMover(columns, ranges, own.root(k))]
-    raise TypeError(
-        f"expected Ball, Rectangle, Relative, Ellipsoid, Within or an OwnSet on a space, got {type(own).__name__}: a "
-        "distance of your own needs a projection (Within), changes of categories a finite domain (Points)"
-    )
+    if not isinstance(own, NormBall | Relative):
+        raise TypeError(
+            f"expected Ball, Rectangle, Relative, Ellipsoid, Within or an OwnSet on a space, got {type(own).__name__}: "
+            "a distance of your own needs a projection (Within), changes of categories a finite domain (Points)"
+        )
+    reach, fraction = (own.reach(k), np.zeros(k)) if isinstance(own, NormBall) else (np.zeros(k), own.fraction(k))
+    largest = np.array([max(abs(v.low), abs(v.high)) for v in ranges])
+    _check_widths(reach + fraction * largest, ranges, labels)
+    free = np.flatnonzero((reach > 0) | (fraction > 0)).tolist()  # without the coordinates that cannot change
+    order = own.order if isinstance(own, NormBall) else math.inf
+    kept = [columns[i] for i in free], [ranges[i] for i in free]
+    return [NormMover(*kept, order, reach[free], fraction[free])] if free else []
 
 
 def _check_widths(reach: Array, ranges: Sequence[Range], labels: Sequence[str]) -> None:
@@ -106,17 +236,6 @@ def _check_widths(reach: Array, ranges: Sequence[Range], labels: Sequence[str]) 
                 f"a tolerance of ±{r:g} reaches less than one step of the whole numbers {label!r}: it changes nothing",
                 stacklevel=2,
             )
-
-
-def _norm(
-    columns: Sequence[int], ranges: Sequence[Range], order: float, reach: Array, fraction: Array | None
-) -> list[Mover]:
-    """A norm ball without the coordinates that it cannot change, if there are others."""
-    free = [i for i in range(len(columns)) if reach[i] > 0 or (fraction is not None and fraction[i] > 0)]
-    part = None if fraction is None else fraction[free]
-    if not free:
-        return []
-    return [NormMover([columns[i] for i in free], [ranges[i] for i in free], order, reach[free], part)]
 
 
 def _columns(perturbation: Perturbation, space: Space) -> list[int]:

@@ -40,7 +40,7 @@ from stableopt.paper.experiments.ratings import SHA256, load_ratings
 from stableopt.paper.match import Match, run_seed
 from stableopt.problems.base import Problem
 from stableopt.sets.domains import Points
-from stableopt.sets.groups import Groups
+from stableopt.sets.uncertainty import Groups
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,9 +16,8 @@ from stableopt.maxmin.lists.listing import Listing
 from stableopt.model.gp import GP
 from stableopt.model.kernels import SE, Matern
 from stableopt.sets.domains import Domain, Grid, Points
-from stableopt.sets.groups import Groups
 from stableopt.sets.perturbations import Ball
-from stableopt.sets.uncertainty import Estimate, Parameters, UncertaintySet
+from stableopt.sets.uncertainty import Estimate, Groups, Parameters, UncertaintySet
 from stableopt.theory.sampling import sample_prior, sample_rkhs
 
 GUARANTEED = Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())

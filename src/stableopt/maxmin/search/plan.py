@@ -1,4 +1,4 @@
-"""How hard a search looks: efforts for the worst case of a decision, and how a budget is divided among decisions.
+"""How hard a search looks: its budget, how that is divided, and efforts for the worst case of a decision.
 
 The numbers were chosen by `benchmarks.accuracy` and `benchmarks.mixed`, which measure the loss that they leave.
 """
@@ -10,8 +10,35 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from stableopt.maxmin.protocols import Region
-from stableopt.maxmin.search.budget import usual_budget
+from stableopt.maxmin.solver import Region
+
+
+def usual_budget(dim: int) -> int:
+    """How often F is evaluated in one search with so many coordinates on either side: `benchmarks.accuracy`."""
+    return 5_000 + 2_500 * dim
+
+
+class Budget:
+    """Evaluated points, counted against a total. It is a plan and no wall: a step that has begun is finished.
+
+    A function with many observations takes as long for one point as for several. So a batch of fewer points than
+    ``least`` counts as so many.
+    """
+
+    def __init__(self, total: int, least: int = 1) -> None:
+        self.total, self.least, self.used = total, least, 0
+
+    def left(self, share: float = 1.0) -> int:
+        """How many points of this share of the total are left; below 0 if more were evaluated."""
+        return int(share * self.total) - self.used
+
+    def spend(self, points: int, each: int = 1) -> None:
+        """Count a batch of points; ``each`` is 2 for a value with its gradient."""
+        self.used += each * max(points, self.least)
+
+    def reserve(self, share: float) -> None:
+        """At least this share of the total is left for what follows, whatever was spent before."""
+        self.used = min(self.used, int((1 - share) * self.total))
 
 
 class Effort(NamedTuple):
@@ -34,12 +61,11 @@ _FULL = Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-7, polls=8,
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """How a search in a region spends its budget."""
+    """How a search in a region spends its budget; a batch of fewer points than ``least`` counts as so many."""
 
     region: Region
     budget: int
     least: int
-    """A batch of fewer points than this counts as so many."""
 
     @cached_property
     def _ample(self) -> bool:

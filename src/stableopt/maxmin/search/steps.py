@@ -1,0 +1,173 @@
+"""Steps of decisions: which rows of a batch go on, the proximal step of many decisions, and the exact climb of one.
+
+Both steps lead up on the smallest of some active scenarios, which is concave at best and has kinks, where a gradient
+leads nowhere. `proximal_step` sees a plane for each of them, `climb` evaluates their replies.
+
+Notation
+    v (n, m), g (n, m, d)   values and gradients by the decision, of m active scenarios each
+    λ (n, m)                weights of the scenarios; non-negative, their sum is 1
+    Δ (n,)                  length of a step for a gradient of length 1
+    p (n, d)                the step: argmax over p of min_i (v_i + g_i·p) − |p|²/2Δ within the box
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stableopt.base.arrays import Array, Indices
+from stableopt.maxmin.search.oracle import Oracle
+from stableopt.maxmin.solver import Region
+
+_ALIKE = 1e-4  # scenarios, of the order of 1: two that end in the same minimum
+
+
+def norms(H: Array) -> Array:
+    """Length of each gradient (..., 1), above 0, so that one can divide by it."""
+    return np.asarray(np.maximum(np.sqrt(np.sum(H * H, axis=-1, keepdims=True)), 1e-300))
+
+
+def highest(v: Array, count: int) -> Indices:
+    """Rows of the largest values, the largest first."""
+    return np.argsort(-v, kind="stable")[:count]
+
+
+def lowest(V: Array, m: int, apart: Array | None = None) -> Indices:
+    """Columns of the m smallest values of each row, increasing (n, m).
+
+    With scenarios ``apart`` (n, k, q), those that are almost the same as the next lower one come last.
+    """
+    order = np.argsort(V, axis=1, kind="stable")
+    if apart is not None:
+        S = np.take_along_axis(apart, order[:, :, None], axis=1)
+        same = np.zeros(V.shape, dtype=bool)
+        same[:, 1:] = np.abs(np.diff(S, axis=1)).max(axis=2, initial=0.0) < _ALIKE
+        order = np.take_along_axis(order, np.argsort(same, axis=1, kind="stable"), axis=1)
+    return order[:, :m]
+
+
+def spread_out(X: Array, v: Array, count: int) -> Indices:
+    """The highest rows that keep a distance from each other; it shrinks only as far as needed for this many."""
+    order = highest(v, len(v))
+    if len(order) <= count:
+        return order
+    P = X[order]
+    nearest = np.sum((P - P[0]) ** 2, axis=1)  # squared distance to the nearest row that is chosen
+    nearest[0] = -np.inf
+    # Half of the distance that so many rows would have if they filled the space around the highest one.
+    apart = 0.5 * float(np.median(nearest)) * count ** (-2 / max(P.shape[1], 1))
+    chosen = [0]
+    while len(chosen) < count:
+        free = nearest > apart
+        following = int(np.argmax(free))  # the highest of those that are far enough from all chosen ones
+        if not free[following]:
+            apart = 0.25 * apart if apart > 1e-12 else -1.0
+            continue
+        chosen.append(following)
+        nearest = np.minimum(nearest, np.sum((P - P[following]) ** 2, axis=1))
+        nearest[following] = -np.inf
+    return order[chosen]
+
+
+class Planes(NamedTuple):
+    """Active scenarios of decisions, to first order: values (n, m) and gradients (n, m, d)."""
+
+    V: Array
+    G: Array
+
+
+def proximal_step(
+    region: Region, X: Array, planes: Planes, length: Array, weights: Array, steps: int = 12
+) -> tuple[Array, Array, Array]:
+    """The step p of every decision, the rise that it promises (n,), and λ to start from the next time.
+
+    It is the step of bundle methods (Kiwiel; Lemaréchal), which takes all planes into account and stays near; with
+    ``length`` (n,) along the steepest of the gradients. The dual problem, min over λ in the simplex of
+    λ·v + max_p (gᵀλ·p − |p|²/2Δ), has the derivative v + g p(λ), where p(λ) is the projection of Δ gᵀλ into the box.
+    It is solved by accelerated projected gradient (Nesterov's momentum), all decisions together.
+    """
+    V, G = planes
+    squares = np.einsum("kmd,kmd->km", G, G)
+    delta = length / np.maximum(np.sqrt(squares.max(axis=1)), 1e-300)
+    rate = 1.0 / np.maximum(delta * squares.sum(axis=1), 1e-300)  # 1/L, L a bound on the curvature of the dual
+
+    def step(lam: Array) -> Array:
+        return region.clip(X + delta[:, None] * np.matmul(lam[:, None], G)[:, 0]) - X
+
+    V = V - V.min(axis=1, keepdims=True)
+    lam = ahead = weights
+    momentum = 1.0
+    for _ in range(steps if V.shape[1] > 1 else 0):
+        slope = V + np.matmul(G, step(ahead)[:, :, None])[:, :, 0]
+        new = onto_simplex(ahead - rate[:, None] * slope)
+        following = 0.5 + np.sqrt(0.25 + momentum**2)
+        ahead = new + (momentum - 1) / following * (new - lam)
+        lam, momentum = new, following
+    p = step(lam)
+    return p, (V + np.matmul(G, p[:, :, None])[:, :, 0]).min(axis=1), lam
+
+
+def onto_simplex(W: Array) -> Array:
+    """The nearest non-negative rows that sum to 1."""
+    ordered = -np.sort(-W, axis=1)
+    excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, W.shape[1] + 1)
+    return np.asarray(np.maximum(W - excess.max(axis=1, keepdims=True), 0.0))
+
+
+class _Enough(Exception):  # noqa: N818
+    """Ends a climb: the solver has no other way to be stopped from within."""
+
+
+def climb(oracle: Oracle, x: Array, T: Array, radius: float, steps: int) -> tuple[Array, float, Indices]:
+    """A decision near x with a locally largest min over the replies to it, that value, and the order of the replies.
+
+        maximise τ over (x, τ)   with   F(reply_i(x)) >= τ for i = 1..m   and   |x − x_0| <= radius
+
+    This is the master problem of an exchange method, on the replies with the targets T (m, P), solved by sequential
+    quadratic programming. The lowest reply comes first in the order. If nothing better is found, the decision is x.
+    """
+    from scipy.optimize import Bounds, minimize
+
+    m = len(T)
+    ends = oracle.region.clip(x + radius * np.array([[-1.0], [1.0]]))
+    lower, upper = np.where(oracle.movable, ends, x)
+    v, g = oracle.replies(x, T)
+    first, scale = float(v.min()), oracle.scale
+    best, last = (x, v), (x, v, g)
+    most = oracle.budget.used + 2 * m * (steps + 5)  # at a kink a line search would go on for long
+
+    def evaluated(u: Array) -> tuple[Array, Array]:
+        """Values and gradients at u = (x, τ); the solver asks for both one after the other."""
+        nonlocal best, last
+        if not np.array_equal(u[:-1], last[0]):
+            y = np.clip(u[:-1], lower, upper)
+            if oracle.budget.used > most:
+                raise _Enough
+            v, g = oracle.replies(y, T)
+            last = u[:-1].copy(), v, g
+            if v.min() > best[1].min():
+                best = y, v
+        return last[1:]
+
+    def slacks(u: Array) -> Array:
+        """F(reply_i(x)) − τ, in units of the spread of F, from the first value on."""
+        return np.asarray((evaluated(u)[0] - first) / scale - u[-1])
+
+    jacobian = np.full((m, len(x) + 1), -1.0)
+
+    def slopes(u: Array) -> Array:
+        jacobian[:, :-1] = evaluated(u)[1] / scale
+        return jacobian
+
+    down = np.append(np.zeros(len(x)), -1.0)
+    settings: dict[str, Any] = {
+        "jac": lambda u: down,
+        "bounds": Bounds(np.append(lower, -np.inf), np.append(upper, np.inf)),
+        "constraints": {"type": "ineq", "fun": slacks, "jac": slopes},
+        "options": {"maxiter": steps, "ftol": 1e-8},
+    }
+    with contextlib.suppress(_Enough):
+        minimize(lambda u: float(-u[-1]), np.append(x, 0.0), method="SLSQP", **settings)  # type: ignore[call-overload]
+    return best[0], float(best[1].min()), np.argsort(best[1], kind="stable")
