@@ -14,8 +14,8 @@ from stableopt import Ball, Optimizer, Rectangle, Space
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.rules import Algorithm, BestExpected, BestOfAll, BestSoFar
 from stableopt.loop.schedules import Alternating
+from stableopt.model.hyperparameters import LogNormal
 from stableopt.model.learning import Learned
-from stableopt.model.priors import LogNormal
 
 REPORTING = {"expected": BestExpected(), "all": BestOfAll(), "tried": BestSoFar()}
 

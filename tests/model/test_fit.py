@@ -22,10 +22,10 @@ from sklearn.gaussian_process import kernels as sk
 
 from stableopt import GP, SE, Categorical, Linear, Matern
 from stableopt.base.values import from_dict
+from stableopt.model.factors import NOISE_FLOOR
 from stableopt.model.fit import Fit, fit, log_likelihood, param_names, sample
 from stableopt.model.gp import LinearMean
-from stableopt.model.noise import NOISE_FLOOR
-from stableopt.model.priors import Gamma, LogNormal, LogUniform, default_priors
+from stableopt.model.hyperparameters import Gamma, LogNormal, LogUniform, default_priors
 from stableopt.problems.perturbed import polynomial
 
 MODULE = sys.modules["stableopt.model.fit"]

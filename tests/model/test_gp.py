@@ -18,9 +18,8 @@ from sklearn.gaussian_process import kernels as sk
 import stableopt.model.factors
 from stableopt import GP, SE, Grid, Linear, Matern, Points
 from stableopt.base.arrays import cartesian
-from stableopt.model.factors import ProductFactor, RowFactor, Rows
+from stableopt.model.factors import NOISE_FLOOR, ProductFactor, RowFactor, Rows
 from stableopt.model.gp import LinearMean
-from stableopt.model.noise import NOISE_FLOOR
 
 # In two columns: ours, and the same kernel of scikit-learn.
 KERNELS = {
@@ -386,7 +385,9 @@ def test_arrays_of_a_tracked_posterior_are_read_only(where):
     prior = GP(SE(0.3), 0.1).track(BLOCKS[where])
     for posterior in (prior, prior.update(2, 1.0)):
         _ = posterior.std
-        found = arrays(posterior) | dict(zip(("lcb", "ucb"), posterior.bounds(4.0), strict=True))
+        found = arrays(posterior) | dict(
+            zip(("lcb", "ucb"), (posterior.bound(-2.0), posterior.bound(2.0)), strict=True)
+        )
         assert {"mean", "variance", "std", "points"} <= set(found)
         assert [name for name, array in found.items() if array.flags.writeable] == []
 
@@ -435,7 +436,7 @@ def test_a_copied_posterior_goes_on_identically(way, kernel, monkeypatch):
     mine, other = after(original, told), after(duplicate, told)
     for name in ("mean", "variance", "information_gain", "observed", "std"):
         assert np.array_equal(getattr(mine, name), getattr(other, name)), name
-    assert np.array_equal(mine.bounds(4.0), other.bounds(4.0))
+    assert np.array_equal(mine.bound(2.0), other.bound(2.0))
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
@@ -620,13 +621,12 @@ def test_bad_noise_and_values_are_refused(call, message):
 @settings(max_examples=30)
 def test_bounds_are_mean_and_root_beta_standard_deviations(beta, told):
     posterior = after(GP(SE(0.3), 0.1).track(BLOCKS["points"]), told)
-    lcb, ucb = posterior.bounds(beta)
+    lcb, ucb = posterior.bound(-math.sqrt(beta)), posterior.bound(math.sqrt(beta))
     np.testing.assert_allclose((ucb + lcb) / 2, posterior.mean, atol=1e-12)
     np.testing.assert_allclose((ucb - lcb) / 2, math.sqrt(beta) * np.sqrt(posterior.variance), atol=1e-12)
     width = math.sqrt(beta) * posterior.std
     for sign, bound in ((-1, lcb), (1, ucb)):
         assert np.array_equal(bound, posterior.mean + sign * width)
-        assert np.array_equal(bound, posterior.bound(sign * math.sqrt(beta)))
     assert not posterior.bound(0.0).flags.writeable and posterior.t == len(told)
     for chosen in ([3, 1, 3], np.array([0, 24]), []):
         mean, variance = posterior.moments(chosen)

@@ -18,10 +18,10 @@ from stableopt.base.values import from_dict
 from stableopt.model.algebra import Scaled
 from stableopt.model.fit import fit, log_likelihood
 from stableopt.model.gp import Bound, Posterior
+from stableopt.model.hyperparameters import Gamma, LogNormal, LogUniform
 from stableopt.model.kernels import Linear
 from stableopt.model.learning import Belief, Learned
 from stableopt.model.mixtures import Mixture, TrackedMixture
-from stableopt.model.priors import Gamma, LogNormal, LogUniform
 from stableopt.model.tracked import TrackedPosterior
 from stableopt.problems.perturbed import polynomial
 
@@ -125,14 +125,16 @@ def test_a_tracked_mixture_is_the_mixture_on_the_candidates(blocks):
     started = Belief(GPS).track(blocks, observed, y, noise)
     told = Belief(GPS).track(blocks, observed[:2], y[:2], noise[:2]).update(3, 0.5, 0.2).update(20, 2.0)
     points = started.points
-    mean, variance = Belief(GPS).condition(points[observed], y, noise)(points)
+    anywhere = Belief(GPS).condition(points[observed], y, noise)
+    mean, variance = anywhere(points)
     for tracked in (started, told, pickle.loads(pickle.dumps(told))):
         np.testing.assert_allclose(tracked.mean, mean, atol=1e-9)
         np.testing.assert_allclose(tracked.variance, variance, atol=1e-9)
         np.testing.assert_allclose(tracked.std, np.sqrt(variance), atol=1e-9)
-        lcb, ucb = tracked.bounds(4.0)
+        lcb, ucb = tracked.bound(-2.0), tracked.bound(2.0)
         np.testing.assert_allclose([lcb, ucb], [mean - 2 * np.sqrt(variance), mean + 2 * np.sqrt(variance)], atol=1e-8)
-        assert np.array_equal(lcb, tracked.bound(-2.0)) and np.array_equal(ucb, tracked.bound(2.0))
+        np.testing.assert_allclose(tracked.whitened, np.mean([p.whitened for p in told.posteriors], axis=0), atol=1e-9)
+        np.testing.assert_allclose(tracked.whitened, anywhere.whitened, atol=1e-9)
         assert np.array_equal(tracked.moments([5, 0]), [tracked.mean[[5, 0]], tracked.variance[[5, 0]]])
         assert tracked.observed == (3, 8, 3, 20) and tracked.t == 4
         assert tracked.information_gain == pytest.approx(np.mean([p.information_gain for p in told.posteriors]))

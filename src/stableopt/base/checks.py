@@ -1,24 +1,22 @@
-"""Checks of what a user passes: each returns the value in its usual type, or raises an error that names the remedy.
-
-An error says what was expected, what came, and what to do: ``expected noise above 0, got -1: ...``. The caller writes
-the first and the last part.
-"""
+"""Checks of what a user passes: each returns the value in its usual type, or says what was expected and what to do."""
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-LARGEST = 1e308  # what is beyond is infinite, or will be after the next step
 LARGEST_NOISE = 1e150  # standard deviation: its square is a number
 
 
 def is_number(value: Any) -> bool:
     """Whether it is one real number, finite, and no truth value."""
     value = value.item() if isinstance(value, np.generic) else value  # a comparison of float32 with 1e308 overflows
-    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
+    # What is beyond 1e308 is infinite, or will be after the next step.
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1e308 <= value <= 1e308
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -26,62 +24,36 @@ def is_whole(value: Any, least: int) -> bool:
     return isinstance(value, int | np.integer) and is_number(value) and bool(value >= least)
 
 
-def is_deviation(value: Any) -> bool:
-    """Whether it can be the standard deviation of noise."""
-    return is_number(value) and bool(0 < value < LARGEST_NOISE)
-
-
 def whole(value: Any, least: int, expected: str, remedy: str = "") -> int:
     """A whole number of at least ``least``."""
-    if not is_whole(value, least):
-        raise _refusal(value, expected, remedy)
-    return int(value)
-
-
-def number(value: Any, expected: str, remedy: str = "") -> float:
-    """A finite number."""
-    if not is_number(value):
-        raise _refusal(value, expected, remedy)
-    return float(value)
-
-
-def positive(value: Any, expected: str, remedy: str = "") -> float:
-    """A finite number above 0."""
-    if not (is_number(value) and value > 0):
-        raise _refusal(value, expected, remedy)
-    return float(value)
+    return int(_good(is_whole(value, least), value, expected, remedy))
 
 
 def not_negative(value: Any, expected: str, remedy: str = "") -> float:
     """A finite number of at least 0."""
-    if not (is_number(value) and value >= 0):
-        raise _refusal(value, expected, remedy)
-    return float(value)
+    return float(_good(is_number(value) and value >= 0, value, expected, remedy))
 
 
-def share(value: Any, expected: str, remedy: str = "") -> float:
-    """A number strictly between 0 and 1, such as a probability or a correlation."""
-    if not (is_number(value) and 0 < value < 1):
-        raise _refusal(value, expected, remedy)
-    return float(value)
+def number(value: Any, expected: str, remedy: str = "", above: float = -math.inf, below: float = math.inf) -> float:
+    """A finite number, strictly between two limits."""
+    return float(_good(is_number(value) and above < float(value) < below, value, expected, remedy))
 
 
-def deviation(value: Any, expected: str, remedy: str = "") -> float:
-    """The standard deviation of noise: above 0, and its square is a number."""
-    if not is_deviation(value):
-        raise _refusal(value, expected, remedy)
-    return float(value)
+positive = partial(number, above=0)
+share = partial(number, above=0, below=1)  # such as a probability or a correlation
+deviation = partial(number, above=0, below=LARGEST_NOISE)  # of noise
 
 
-def _refusal(value: Any, expected: str, remedy: str) -> ValueError:
-    return ValueError(f"expected {expected}, got {value!r:.200}{': ' if remedy else ''}{remedy}")
+def _good(good: bool, value: Any, expected: str, remedy: str) -> Any:
+    if not good:
+        raise ValueError(f"expected {expected}, got {value!r:.200}{': ' if remedy else ''}{remedy}")
+    return value
 
 
 def matrix(values: ArrayLike, what: str) -> NDArray[np.float64]:
     """A read-only copy with one row per item; a flat list is one column. ``what`` names the rows in errors."""
     array = numbers(values, what).copy()
-    if array.ndim == 1:
-        array = array[:, None]
+    array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.size == 0:
         raise ValueError(f"expected {what} as rows of an (n, p) array with n, p >= 1, got shape {np.shape(values)}")
     if not np.all(np.isfinite(array)):
@@ -115,8 +87,7 @@ def row_of(array: NDArray[np.float64], value: ArrayLike, what: str, where: str =
         same = same[array[same, c] == point[c]]
     if len(same):  # as almost always, and found far faster than the nearest row
         return int(same[0])
-    span = np.ptp(array, axis=0)
-    distances = np.abs(array - point)
+    span, distances = np.ptp(array, axis=0), np.abs(array - point)
     nearest = int(np.argmin((distances / np.where(span > 0, span, 1.0)).max(axis=1)))
     rounding = 1e-12 * np.maximum(np.abs(array[nearest]), np.abs(point)) + 1e-15 * span
     if np.any(distances[nearest] > rounding):

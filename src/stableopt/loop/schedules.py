@@ -1,6 +1,6 @@
 """Exploration schedules: which beta makes lcb and ucb bounds that hold, at which round, with which probability.
 
-A user says how sure the bounds must be (ξ), and what is known of f (its norm B, or a prior that it is drawn from). The
+You say how sure the bounds have to be (ξ) and what is known of f: its norm B, or a prior that it is drawn from. The
 schedule says β_t. `certifies` tells schedules with a proof from those without. Derivations: docs/guarantees.md.
 
 Notation
@@ -19,13 +19,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, final
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 from stableopt.base.checks import is_number, not_negative, positive, share, whole
 from stableopt.base.values import Value
 
 GainBound = float | Callable[[int], float] | None
+_SURE = "with probability {sure:g}"
+_OF_NORM = _SURE + ", if the RKHS norm of f is at most {norm:g}"
 
 
 class Schedule(Value, ABC):
@@ -33,11 +35,13 @@ class Schedule(Value, ABC):
 
     certifies: ClassVar[bool] = False
     """Whether bounds with this β are proved to hold, as `promise` says."""
+    _promise: ClassVar[str] = "{kind} promises nothing"  # fields in braces, and the probability 1 − ξ as {sure}
 
     @property
     def promise(self) -> str:
         """What holds, for which f, with which probability, in one sentence."""
-        return f"{type(self).__name__} promises nothing"
+        sure = 1 - (getattr(self, "xi", None) or 0.0)
+        return self._promise.format(**{"kind": type(self).__name__, "sure": sure} | vars(self))
 
     @abstractmethod
     def at(self, t: int, gain: float) -> float:
@@ -45,40 +49,54 @@ class Schedule(Value, ABC):
 
     def beta(self, t: int, information_gain: float = 0.0) -> float:
         """β_t for the bounds of round t = 1, 2, ..., after t − 1 observations with this realised information gain."""
-        t, gain = (
-            whole(t, 1, "a round t = 1, 2, ..."),
-            not_negative(information_gain, "an information gain of 0 or more"),
-        )
+        t = whole(t, 1, "a round t = 1, 2, ...")
+        gain = not_negative(information_gain, "an information gain of 0 or more")
         value = self.at(t, gain)
         if not (is_number(value) and value > 0):
-            kind = type(self).__name__
-            raise ValueError(
-                f"expected {kind}.at to return a β above 0, got {value!r} for t = {t} and the gain {gain:g}"
-            )
+            came = f"{value!r} for t = {t} and the gain {gain:g}"
+            raise ValueError(f"expected {type(self).__name__}.at to return a β above 0, got {came}")
         return float(value)
 
 
-@final
+# What fields are called in errors, where it is not their own name.
+_POSITIVE = {"value": "beta", "norm": "RKHS norm bound B", "noise": "noise standard deviation"}
+_COUNTS = {"n": "number of points n", "dim": "dimension", "rounds": "number of rounds"}
+
+
+class _Known:
+    """A schedule of this file: its fields are checked by their names."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, field.name, self._checked(field.name, getattr(self, field.name)))
+
+    def _checked(self, name: str, value: Any) -> Any:
+        if name in ("xi", "confidence"):
+            return share(value, f"{name} strictly between 0 and 1", "0.1 is usual for xi")
+        if name in _COUNTS:
+            return whole(value, 1, f"a {_COUNTS[name]} of 1 or more")
+        if name == "every":
+            return whole(value, 1, "every as a number of rounds 1, 2, 3, ...")
+        if name != "gamma":
+            return positive(value, f"a {_POSITIVE.get(name, name.replace('_', ' '))} above 0")
+        if value is None or callable(value):
+            return value
+        return not_negative(value, "gamma as a number >= 0, a function of the observations' number or None")
+
+
 @dataclass(frozen=True, eq=False)
-class Constant(Schedule):
+class Constant(_Known, Schedule):
     """The same β in every round, without a proof; the paper's experiments use β^{1/2} = 2: ``Constant(4.0)``."""
 
     value: float
-
-    def __post_init__(self) -> None:
-        _store(self, "value", _positive(self.value, "beta"))
-
-    @property
-    def promise(self) -> str:
-        return "a constant beta promises nothing"
+    _promise = "a constant beta promises nothing"
 
     def at(self, t: int, gain: float) -> float:
         return self.value
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class Alternating(Schedule):
+class Alternating(_Known, Schedule):
     """A small β, and a large one in every n-th round from round n² on, without a proof: to explore with.
 
     A small β finds a good decision sooner, and may then stay there for good; a look with a large one now and then leads
@@ -88,23 +106,14 @@ class Alternating(Schedule):
     small: float
     large: float
     every: int = 5
-
-    def __post_init__(self) -> None:
-        _store(self, "small", _positive(self.small, "small"))
-        _store(self, "large", _positive(self.large, "large"))
-        _store(self, "every", whole(self.every, 1, "every as a number of rounds 1, 2, 3, ..."))
-
-    @property
-    def promise(self) -> str:
-        return "betas that alternate promise nothing"
+    _promise = "betas that alternate promise nothing"
 
     def at(self, t: int, gain: float) -> float:
         return self.large if t % self.every == 0 and t >= self.every**2 else self.small
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class LikelihoodRatio(Schedule):
+class LikelihoodRatio(_Known, Schedule):
     """β_t = B² + 2ρ²(γ + log(1/ξ)): the smallest β with a proof for every f of norm B and every way to choose points.
 
     With probability 1 − ξ, |f − μ_{t−1}| <= β_t^{1/2} σ_{t−1} everywhere and in all rounds, for noise that is, given
@@ -116,22 +125,15 @@ class LikelihoodRatio(Schedule):
     xi: float
     noise_ratio: float = 1.0
     gamma: GainBound = None
-    certifies: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_rkhs(self)
-
-    @property
-    def promise(self) -> str:
-        return _rkhs_promise(self)
+    certifies = True
+    _promise = _OF_NORM
 
     def at(self, t: int, gain: float) -> float:
-        return self.norm**2 + self.noise_ratio**2 * _squared_quantile(self.xi, _gain(self.gamma, t, gain))
+        return self.norm**2 + self.noise_ratio**2 * _squared_quantile(self.xi, self.gamma, t, gain)
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class Rkhs(Schedule):
+class Rkhs(_Known, Schedule):
     """β_t = (B + ρ√(2(γ + log(1/ξ))))²: Lemma 1 with the factor that belongs to the posterior's regulariser σ².
 
     The self-normalised bound of the literature: B for the bias, the root for the noise. It promises what
@@ -142,23 +144,15 @@ class Rkhs(Schedule):
     xi: float
     noise_ratio: float = 1.0
     gamma: GainBound = None
-    certifies: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _check_rkhs(self)
-
-    @property
-    def promise(self) -> str:
-        return _rkhs_promise(self)
+    certifies = True
+    _promise = _OF_NORM
 
     def at(self, t: int, gain: float) -> float:
-        root = math.sqrt(_squared_quantile(self.xi, _gain(self.gamma, t, gain)))
-        return (self.norm + self.noise_ratio * root) ** 2
+        return (self.norm + self.noise_ratio * math.sqrt(_squared_quantile(self.xi, self.gamma, t, gain))) ** 2
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class PaperRkhs(Schedule):
+class PaperRkhs(_Known, Schedule):
     """β_t = (B + σ√(2(γ + log(e/ξ))))², Lemma 1 as printed in the paper.
 
     The factor σ belongs to a regulariser near 1, but the posterior's is σ²: for σ < 1 these bounds may fail (measured:
@@ -169,25 +163,14 @@ class PaperRkhs(Schedule):
     noise: float
     xi: float
     gamma: GainBound = None
-
-    def __post_init__(self) -> None:
-        _store(self, "norm", _positive(self.norm, "RKHS norm bound B"))
-        _store(self, "noise", _positive(self.noise, "noise standard deviation"))
-        _store(self, "xi", _probability(self.xi, "xi"))
-        _store(self, "gamma", _check_gamma(self.gamma))
-
-    @property
-    def promise(self) -> str:
-        return "Lemma 1 as printed, which does not hold for noise below 1"
+    _promise = "Lemma 1 as printed, which does not hold for noise below 1"
 
     def at(self, t: int, gain: float) -> float:
-        squared = _squared_quantile(self.xi / math.e, _gain(self.gamma, t, gain))
-        return (self.norm + self.noise * math.sqrt(squared)) ** 2
+        return (self.norm + self.noise * math.sqrt(_squared_quantile(self.xi / math.e, self.gamma, t, gain))) ** 2
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class FixedDesign(Schedule):
+class FixedDesign(_Known, Schedule):
     """β_t = B² + 2ρ² log(|D|π²t²/6ξ), where the points are chosen without a look at the measured values.
 
     For points fixed in advance, drawn at random, or of largest variance, and Gaussian noise of standard deviation ρσ:
@@ -199,24 +182,15 @@ class FixedDesign(Schedule):
     norm: float
     xi: float
     noise_ratio: float = 1.0
-    certifies: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _store(self, "n", _count(self.n, "number of points n"))
-        _check_rkhs(self)
-
-    @property
-    def promise(self) -> str:
-        design = "the points are chosen without a look at the measured values"
-        return f"with probability {1 - self.xi:g}, if the RKHS norm of f is at most {self.norm:g} and {design}"
+    certifies = True
+    _promise = _OF_NORM + " and the points are chosen without a look at the measured values"
 
     def at(self, t: int, gain: float) -> float:
         return self.norm**2 + self.noise_ratio**2 * _union(self.n, t, self.xi)
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class BayesianFinite(Schedule):
+class BayesianFinite(_Known, Schedule):
     """β_t = 2 log(|D|π²t²/6ξ) (Srinivas et al. 2010, Theorem 1), where f is drawn from the prior.
 
     With probability 1 − ξ over f and the noise, the bounds hold on n points and in all rounds, however the points are
@@ -225,23 +199,15 @@ class BayesianFinite(Schedule):
 
     n: int
     xi: float
-    certifies: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        _store(self, "n", _count(self.n, "number of points n"))
-        _store(self, "xi", _probability(self.xi, "xi"))
-
-    @property
-    def promise(self) -> str:
-        return f"with probability {1 - self.xi:g}, if f is drawn from the prior, on {self.n} points"
+    certifies = True
+    _promise = _SURE + ", if f is drawn from the prior, on {n} points"
 
     def at(self, t: int, gain: float) -> float:
         return _union(self.n, t, self.xi)
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class BayesianBox(Schedule):
+class BayesianBox(_Known, Schedule):
     """β_t = 2 log(2π²t²/3ξ) + 2p log(t²pbr√log(4pa/ξ)) (Srinivas et al. 2010, Theorem 2), f drawn from the prior.
 
     For D in a box with sides r in p dimensions, and derivatives with P(sup |∂f/∂x_j| > L) <= a exp(−L²/b²) for each j.
@@ -254,27 +220,20 @@ class BayesianBox(Schedule):
     a: float
     b: float
     xi: float
+    _promise = _SURE + ", if f is drawn from the prior, on a grid and up to 1/t²"
 
     def __post_init__(self) -> None:
-        _store(self, "dim", _count(self.dim, "dimension"))
-        for name in ("side", "a", "b"):
-            _store(self, name, _positive(getattr(self, name), name))
-        _store(self, "xi", _probability(self.xi, "xi"))
+        super().__post_init__()
         if 4 * self.dim * self.a <= self.xi:
             raise ValueError(f"expected 4·dim·a above xi, got dim={self.dim}, a={self.a}, xi={self.xi}: use a larger a")
-
-    @property
-    def promise(self) -> str:
-        return f"with probability {1 - self.xi:g}, if f is drawn from the prior, on a grid and up to 1/t²"
 
     def at(self, t: int, gain: float) -> float:
         cells = t**2 * self.dim * self.b * self.side * math.sqrt(math.log(4 * self.dim * self.a / self.xi))
         return 2 * math.log(2 * math.pi**2 * t**2 / (3 * self.xi)) + 2 * self.dim * max(math.log(cells), 0.0)
 
 
-@final
 @dataclass(frozen=True, eq=False)
-class Calibrated(Schedule):
+class Calibrated(_Known, Schedule):
     """β = B² + q², where q was simulated for one kernel, noise, domain and way to choose points.
 
     Made by `stableopt.theory.calibrate`, which says what q is. With confidence ``confidence`` over that simulation,
@@ -287,73 +246,25 @@ class Calibrated(Schedule):
     xi: float
     confidence: float
     rounds: int
-
-    def __post_init__(self) -> None:
-        _store(self, "norm", _positive(self.norm, "RKHS norm bound B"))
-        _store(self, "quantile", _positive(self.quantile, "quantile"))
-        _store(self, "xi", _probability(self.xi, "xi"))
-        _store(self, "confidence", _probability(self.confidence, "confidence"))
-        _store(self, "rounds", _count(self.rounds, "number of rounds"))
-
-    @property
-    def promise(self) -> str:
-        sure = f"with probability {1 - self.xi:g} (known with confidence {self.confidence:g})"
-        return f"{sure}, for functions such as those simulated, in {self.rounds} rounds"
+    _promise = (
+        _SURE + " (known with confidence {confidence:g}), for functions such as those simulated, in {rounds} rounds"
+    )
 
     def at(self, t: int, gain: float) -> float:
         if t > self.rounds + 1:
-            raise ValueError(
-                f"expected a round up to {self.rounds + 1}, as calibrated, got {t}: calibrate for more rounds"
-            )
+            expected = f"a round up to {self.rounds + 1}, as calibrated"
+            raise ValueError(f"expected {expected}, got {t}: calibrate for more rounds")
         return self.norm**2 + self.quantile**2
 
 
-def _squared_quantile(xi: float, gain: float) -> float:
-    """2(γ + log(1/ξ))."""
+def _squared_quantile(xi: float, gamma: GainBound, t: int, gain: float) -> float:
+    """2(γ + log(1/ξ)), where γ is the realised gain or the bound on it."""
+    if gamma is not None:
+        bound = gamma(t - 1) if callable(gamma) else gamma
+        gain = not_negative(bound, f"gamma to be 0 or more for {t - 1} observations")
     return 2 * (gain + math.log(1 / xi))
 
 
 def _union(n: int, t: int, xi: float) -> float:
     """The q² with P(|N(0, 1)| > q) <= exp(−q²/2) = 6ξ/(nπ²t²), which sums to ξ over n points and all rounds."""
     return 2 * math.log(n * math.pi**2 * t**2 / (6 * xi))
-
-
-def _gain(gamma: GainBound, t: int, realised: float) -> float:
-    if gamma is None:
-        return realised
-    bound = gamma(t - 1) if callable(gamma) else gamma
-    return not_negative(bound, f"gamma to be 0 or more for {t - 1} observations")
-
-
-def _rkhs_promise(schedule: LikelihoodRatio | Rkhs) -> str:
-    return f"with probability {1 - schedule.xi:g}, if the RKHS norm of f is at most {schedule.norm:g}"
-
-
-def _check_rkhs(schedule: LikelihoodRatio | Rkhs | FixedDesign) -> None:
-    _store(schedule, "norm", _positive(schedule.norm, "RKHS norm bound B"))
-    _store(schedule, "xi", _probability(schedule.xi, "xi"))
-    _store(schedule, "noise_ratio", _positive(schedule.noise_ratio, "noise ratio"))
-    if not isinstance(schedule, FixedDesign):
-        _store(schedule, "gamma", _check_gamma(schedule.gamma))
-
-
-def _check_gamma(gamma: GainBound) -> GainBound:
-    if gamma is None or callable(gamma):
-        return gamma
-    return not_negative(gamma, "gamma as a number >= 0, a function of the observations' number or None")
-
-
-def _positive(value: float, what: str) -> float:
-    return positive(value, f"a {what} above 0")
-
-
-def _probability(value: float, what: str) -> float:
-    return share(value, f"{what} strictly between 0 and 1", "0.1 is usual for xi")
-
-
-def _count(value: int, what: str) -> int:
-    return whole(value, 1, f"a {what} of 1 or more")
-
-
-def _store(schedule: Schedule, name: str, value: object) -> None:
-    object.__setattr__(schedule, name, value)

@@ -17,7 +17,7 @@ Notation
     X, Z     (n, p), (m, p)  points, one a row; x_a and z_b are rows
     k(X, Z)  (n, m)          the matrix of k(x_a, z_b); Z = None stands for the diagonal, the (n,) values k(x_a, x_a)
     W        (n, m) or (n,)  weights of a pullback: the derivative of some scalar by the entries of k(X, Z)
-    params   (q,)            unconstrained hyperparameters in the order of the fields, as `coordinates` has them
+    params   (q,)            unconstrained hyperparameters in the order of the fields, as `derived` has them
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.values import Value
-from stableopt.model.coordinates import LEARNED, check_declared, checked_value, constrained, prefix, unconstrained
-from stableopt.model.differences import NotFiniteError, by_columns, by_entries, finite, shaped
+from stableopt.model import derived
 
 Wrt: TypeAlias = Literal["params", "inputs"]
 Blocks: TypeAlias = Sequence[tuple[int, ...]]
@@ -73,25 +72,27 @@ class Kernel(Value, ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._own = cls.__module__.split(".")[0] != "stableopt"
-        known = {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
-        check_declared(cls.__name__, cls.hyperparameters, known)
+        names, known = cls.hyperparameters, {name for base in cls.__mro__ for name in inspect.get_annotations(base)}
+        if isinstance(names, str) or not known.issuperset(names) or not {"noise", "mean"}.isdisjoint(names):
+            expected = f"{cls.__name__}.hyperparameters as a tuple of names of its fields, neither noise nor mean"
+            remedy = "write hyperparameters = ('period',) for a field period: float"
+            raise TypeError(f"expected {expected}, got {names!r}: {remedy}")
 
     def __post_init__(self) -> None:
         for name, value in self._learnable():
             if not isinstance(value, Kernel):
-                object.__setattr__(self, name, checked_value(name, value))
+                object.__setattr__(self, name, derived.checked_value(name, value))
 
     def __call__(self, X: Array, Z: Array) -> Array:
         """The (n, m) matrix of k(x_a, z_b)."""
         _check(X, Z)
         values = self.values(X, Z)
-        return finite(_name(self, "values"), values, (len(X), len(Z)), NotFiniteError) if self._own else values
+        shape = len(X), len(Z)
+        return derived.finite(_name(self, "values"), values, shape, derived.NotFiniteError) if self._own else values
 
     def diag(self, X: Array) -> Array:
         """The (n,) values k(x_a, x_a)."""
-        _check(X, X)
-        values = self._diag(X)
-        return finite(_name(self, "values"), values, (len(X),), NotFiniteError) if self._own else values
+        return self.with_pullback(X)[0]
 
     def with_pullback(self, X: Array, Z: Array | None = None) -> tuple[Array, Pullback]:
         """The matrix (or the diagonal), and a function that sums its derivatives with weights W.
@@ -104,7 +105,7 @@ class Kernel(Value, ABC):
     @property
     def params(self) -> Array:
         """Unconstrained hyperparameters, (q,)."""
-        parts = [v.params if isinstance(v, Kernel) else unconstrained(name, v) for name, v in self._learnable()]
+        parts = [v.params if isinstance(v, Kernel) else derived.unconstrained(name, v) for name, v in self._learnable()]
         return np.concatenate([np.zeros(0), *parts])
 
     @property
@@ -116,20 +117,17 @@ class Kernel(Value, ABC):
         """The same kind of kernel with these hyperparameters."""
         vector = np.asarray(vector, dtype=float)
         if vector.shape != (self._count,):
-            raise ValueError(
-                f"expected {self._count} hyperparameters {self.param_names}, got an array of shape {vector.shape}: "
-                "pass one number per name, as in `params`"
-            )
+            got = f"an array of shape {vector.shape}: pass one number per name, as in `params`"
+            raise ValueError(f"expected {self._count} hyperparameters {self.param_names}, got {got}")
         changes, end = {}, 0
         for name, value in self._learnable():
             start, end = end, end + _count(value)
-            part = vector[start:end]
-            changes[name] = value.with_params(part) if isinstance(value, Kernel) else constrained(name, value, part)
+            u = vector[start:end]
+            changes[name] = value.with_params(u) if isinstance(value, Kernel) else derived.constrained(name, value, u)
         return replace(self, **changes)  # type: ignore[type-var]
 
     @cached_property
     def _count(self) -> int:
-        """How many hyperparameters there are."""
         return sum(_count(value) for _, value in self._learnable())
 
     def factor(self, blocks: Sequence[Sequence[int]]) -> Factors | None:
@@ -163,7 +161,7 @@ class Kernel(Value, ABC):
             raise TypeError(f"expected {type(self).__name__} as a dataclass: write @dataclass(frozen=True) above it")
         for name in known:
             value = getattr(self, name, None)
-            if name in LEARNED or name in self.hyperparameters or isinstance(value, Kernel):
+            if name in derived.LEARNED or name in self.hyperparameters or isinstance(value, Kernel):
                 yield name, value
 
     def _as_matern(self) -> tuple[float, float | Sequence[float]] | None:
@@ -172,12 +170,9 @@ class Kernel(Value, ABC):
 
     # Defaults for a kernel that only has `values`. The kernels of this package have better ones.
 
-    def _diag(self, X: Array) -> Array:
-        parts = (X[start : start + _DIAGONAL] for start in range(0, len(X), _DIAGONAL))
-        return np.concatenate([np.zeros(0), *(np.diagonal(_raw(self, part, part)) for part in parts)])
-
     def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
-        values = self.diag(X) if Z is None else self(X, Z)
+        given, shape = (_raw(self, X, None), (len(X),)) if Z is None else (self.values(X, Z), (len(X), len(Z)))
+        values = derived.finite(_name(self, "values"), given, shape, derived.NotFiniteError)
         return values, lambda weights, wrt: _pulled(self, X, Z, weights, wrt)
 
     def _factor(self, blocks: Blocks) -> Factors | None:
@@ -197,13 +192,7 @@ class Scaled(Kernel):
 
     def values(self, X: Array, Z: Array) -> Array:
         values = self.kernel(X, Z)
-        values *= self.variance
-        return values
-
-    def _diag(self, X: Array) -> Array:
-        values = self.kernel.diag(X)
-        values *= self.variance
-        return values
+        return np.multiply(values, self.variance, out=values)
 
     def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
         values, inner = self.kernel._with_pullback(X, Z)
@@ -232,13 +221,7 @@ class Sum(Kernel):
 
     def values(self, X: Array, Z: Array) -> Array:
         values = self.left(X, Z)
-        values += self.right(X, Z)
-        return values
-
-    def _diag(self, X: Array) -> Array:
-        values = self.left.diag(X)
-        values += self.right.diag(X)
-        return values
+        return np.add(values, self.right(X, Z), out=values)
 
     def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
         (f, by_left), (g, by_right) = self.left._with_pullback(X, Z), self.right._with_pullback(X, Z)
@@ -262,13 +245,7 @@ class Product(Kernel):
 
     def values(self, X: Array, Z: Array) -> Array:
         values = self.left(X, Z)
-        values *= self.right(X, Z)
-        return values
-
-    def _diag(self, X: Array) -> Array:
-        values = self.left.diag(X)
-        values *= self.right.diag(X)
-        return values
+        return np.multiply(values, self.right(X, Z), out=values)
 
     def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
         (f, by_left), (g, by_right) = self.left._with_pullback(X, Z), self.right._with_pullback(X, Z)
@@ -300,9 +277,6 @@ class OnColumns(Kernel):
     def values(self, X: Array, Z: Array) -> Array:
         return self.kernel(self._select(X), self._select(Z))
 
-    def _diag(self, X: Array) -> Array:
-        return self.kernel.diag(self._select(X))
-
     def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
         values, inner = self.kernel._with_pullback(self._select(X), None if Z is None else self._select(Z))
 
@@ -323,10 +297,8 @@ class OnColumns(Kernel):
 
     def _check_range(self, p: int) -> None:
         if (largest := max(self.columns)) >= p:
-            raise ValueError(
-                f"expected at least {largest + 1} columns for a kernel on columns {self.columns}, "
-                f"got {p} columns: choose columns below {p}, counted from 0"
-            )
+            expected = f"at least {largest + 1} columns for a kernel on columns {self.columns}"
+            raise ValueError(f"expected {expected}, got {p} columns: choose columns below {p}, counted from 0")
 
     def _factor(self, blocks: Blocks) -> Factors | None:
         self._check_range(sum(map(len, blocks)))
@@ -351,7 +323,7 @@ def _pulled(kernel: Kernel, X: Array, Z: Array | None, weights: Array, wrt: Wrt)
     count = X.shape[1] if wrt == "inputs" else kernel._count
     given = None if Z is None else kernel.gradient(X, Z, wrt)
     if given is not None:
-        exact = finite(_name(kernel, "gradient"), given, (*weights.shape, count))
+        exact = derived.finite(_name(kernel, "gradient"), given, (*weights.shape, count))
         return np.asarray(np.einsum("ab,abj->aj" if wrt == "inputs" else "ab,abj->j", weights, exact))
     kept = 1 if wrt == "inputs" else 0  # axes of W over which there is no sum
     sums = [(weights * slope).sum(axis=(0, 1)[kept : weights.ndim]) for slope in slopes(kernel, X, Z, wrt)]
@@ -361,15 +333,16 @@ def _pulled(kernel: Kernel, X: Array, Z: Array | None, weights: Array, wrt: Wrt)
 def slopes(kernel: Kernel, X: Array, Z: Array | None, wrt: Wrt) -> Iterator[Array]:
     """For each column or hyperparameter the derivative of k(X, Z), by central differences."""
     if wrt == "inputs":
-        return by_columns(lambda P: _raw(kernel, P, Z), X, X if Z is None else np.vstack([X, Z]))
-    return by_entries(lambda params: _raw(kernel.with_params(params), X, Z), kernel.params)
+        return derived.by_columns(lambda P: _raw(kernel, P, Z), X, X if Z is None else np.vstack([X, Z]))
+    return derived.by_entries(lambda params: _raw(kernel.with_params(params), X, Z), kernel.params)
 
 
 def _raw(kernel: Kernel, X: Array, Z: Array | None) -> Array:
-    """Values or diagonal, perhaps not finite."""
+    """Values or diagonal of a kernel of one's own, perhaps not finite."""
     if Z is None:
-        return kernel._diag(X)
-    return shaped(_name(kernel, "values"), kernel.values(X, Z), (len(X), len(Z)))
+        parts = (X[start : start + _DIAGONAL] for start in range(0, len(X), _DIAGONAL))
+        return np.concatenate([np.zeros(0), *(np.diagonal(_raw(kernel, part, part)) for part in parts)])
+    return derived.shaped(_name(kernel, "values"), kernel.values(X, Z), (len(X), len(Z)))
 
 
 def _name(kernel: Kernel, method: str) -> str:
@@ -380,19 +353,15 @@ def _paths(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, Kernel):
         return tuple(f"{name}.{path}" for path in value.param_names)
     if isinstance(value, Sequence):
-        return tuple(f"{prefix(name)}{name}[{j}]" for j in range(len(value)))
-    return (prefix(name) + name,)
+        return tuple(f"{derived.prefix(name)}{name}[{j}]" for j in range(len(value)))
+    return (derived.prefix(name) + name,)
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, Kernel):
-        return value._count
-    return len(value) if isinstance(value, Sequence) else 1
+    return value._count if isinstance(value, Kernel) else np.size(value)
 
 
 def _check(X: Array, Z: Array) -> None:
     if X.ndim != 2 or Z.ndim != 2 or X.shape[1] != Z.shape[1]:
-        raise ValueError(
-            f"expected points as arrays (n, p) and (m, p), got shapes {X.shape} and {Z.shape}: "
-            "one point is an array with one row"
-        )
+        remedy = "one point is an array with one row"
+        raise ValueError(f"expected points as arrays (n, p) and (m, p), got shapes {X.shape} and {Z.shape}: {remedy}")

@@ -17,7 +17,7 @@ from stableopt.base.arrays import Array
 from stableopt.base.checks import matrix
 from stableopt.base.values import from_dict
 from stableopt.model.algebra import Kernel, OnColumns, Wrt, slopes
-from stableopt.model.differences import finite
+from stableopt.model.derived import finite
 
 _ROUNDING = 1e-9  # of the largest value: what may differ between two ways to compute the same
 _NEGATIVE = 1e-8  # of the largest variance: an eigenvalue so far below 0 is still taken for rounding, as in a posterior
@@ -38,7 +38,11 @@ def check_kernel(kernel: Kernel, X: ArrayLike) -> None:
         raise ValueError(f"expected at least 2 points to check a kernel on, got {len(points)}: 20 random ones will do")
     if not isinstance(kernel, Kernel):
         raise TypeError(f"expected a kernel, got {kernel!r:.200}: subclass stableopt.model.Kernel")
-    _check_class(kernel)
+    name, parameters = type(kernel).__name__, getattr(kernel, "__dataclass_params__", None)
+    if parameters is None or not parameters.frozen:
+        raise TypeError(f"expected {name} as a frozen dataclass, got {kernel!r:.200}: write @dataclass(frozen=True)")
+    again = kernel.with_params(kernel.params).params
+    _compare(f"the same hyperparameters from {name}.with_params", again, kernel.params, _ROUNDING)
     seen = points[:, kernel.columns] if isinstance(kernel, OnColumns) else points
     for field in fields(kernel):  # type: ignore[arg-type]
         part, distinct = getattr(kernel, field.name), np.unique(seen, axis=0)
@@ -50,28 +54,16 @@ def check_kernel(kernel: Kernel, X: ArrayLike) -> None:
     _check_json(kernel)
 
 
-def _check_class(kernel: Kernel) -> None:
-    name = type(kernel).__name__
-    parameters = getattr(kernel, "__dataclass_params__", None)
-    if parameters is None or not parameters.frozen:
-        raise TypeError(f"expected {name} as a frozen dataclass, got {kernel!r:.200}: write @dataclass(frozen=True)")
-    again = kernel.with_params(kernel.params).params
-    _compare(f"the same hyperparameters from {name}.with_params", again, kernel.params, _ROUNDING)
-
-
 def _check_json(kernel: Kernel) -> None:
     name = type(kernel).__name__
     copy = from_dict(json.loads(json.dumps(kernel.to_dict())))
     if type(copy) is not type(kernel):
-        raise ValueError(
-            f"expected one class {name} in its module, got another one that was defined later: "
-            "make the kernel again from the class that you have now"
-        )
+        remedy = "make the kernel again from the class that you have now"
+        raise ValueError(f"expected one class {name} in its module, got another one that was defined later: {remedy}")
     if copy != kernel:
-        raise ValueError(
-            f"expected {name} to be the same after it was written as JSON, got {copy!r:.200} for {kernel!r:.200}: "
-            "use numbers, strings and tuples as fields, and @dataclass(frozen=True, eq=False)"
-        )
+        got = f"{copy!r:.200} for {kernel!r:.200}"
+        remedy = "use numbers, strings and tuples as fields, and @dataclass(frozen=True, eq=False)"
+        raise ValueError(f"expected {name} to be the same after it was written as JSON, got {got}: {remedy}")
 
 
 def _check_values(kernel: Kernel, X: Array) -> None:
@@ -84,10 +76,9 @@ def _check_values(kernel: Kernel, X: Array) -> None:
     _compare(f"the diagonal of {name} from {type(kernel).__name__}.diag", kernel.diag(X), K.diagonal(), close)
     lowest = float(np.linalg.eigvalsh(K).min())
     if lowest < -_NEGATIVE * float(K.diagonal().max()):
-        raise ValueError(
-            f"expected a positive semi-definite matrix from {name}, got an eigenvalue {lowest:.3g} with "
-            f"variances up to {K.diagonal().max():.3g}: this is no kernel, look for a wrong sign or distance"
-        )
+        got = f"an eigenvalue {lowest:.3g} with variances up to {K.diagonal().max():.3g}"
+        remedy = "this is no kernel, look for a wrong sign or distance"
+        raise ValueError(f"expected a positive semi-definite matrix from {name}, got {got}: {remedy}")
 
 
 def _check_gradient(kernel: Kernel, X: Array, wrt: Wrt) -> None:
@@ -116,7 +107,5 @@ def _compare(what: str, given: Array, expected: Array, tolerance: float | Array)
     gaps = np.abs(given - expected)
     if np.any(gaps > tolerance):
         at = tuple(int(i) for i in np.unravel_index(np.argmax(gaps / tolerance), gaps.shape))
-        raise ValueError(
-            f"expected {what}, got {given[at]:.6g} instead of {expected[at]:.6g} at {list(at)}, "
-            f"where the deviation of {gaps[at]:.3g} is largest: check its formula"
-        )
+        got = f"where the deviation of {gaps[at]:.3g} is largest: check its formula"
+        raise ValueError(f"expected {what}, got {given[at]:.6g} instead of {expected[at]:.6g} at {list(at)}, {got}")

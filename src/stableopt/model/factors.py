@@ -1,6 +1,7 @@
-"""Factorisations of the covariance of observations. Those of a tracked posterior update n candidates in O(t·n).
+"""The covariance of noisy observations, factorised. Factors of a tracked posterior update n candidates in O(t·n).
 
 Notation (see `gp`)
+    σ   standard deviation of the noise; σ_i where observations differ
     L   Cholesky factor of the observations, K + diag(σ_i²) = L Lᵀ (t, t)
     V   L⁻¹ [k_t(z_1) … k_t(z_n)], one row per observation, one column per candidate (t, n)
     v   the row that a new observation adds to V
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,25 +21,22 @@ from numpy.typing import ArrayLike
 from scipy.linalg import blas, lapack
 
 from stableopt.base.arrays import Array
-from stableopt.model.noise import check_noise, noise_variance
+from stableopt.base.checks import LARGEST_NOISE, numbers
 
 # Noise as a fraction of the prior's standard deviation. With less, the product form would lose too many digits.
 PRODUCT_NOISE = 1e-4
+# A noise below this fraction is raised to it: repeated points stay harmless.
+NOISE_FLOOR = 1e-6
 # Numbers in a block of a triangular solve with many right-hand sides, so that it stays in the cache.
 _CHUNK = 1 << 17
 
 
 class Covariance(Protocol):
-    """What a factorisation needs of a kernel."""
+    """What a factorisation needs of a kernel: see `algebra.Kernel`."""
 
-    def __call__(self, X: Array, Z: Array) -> Array:
-        """The (n, m) matrix of k(x_a, z_b), as a new array."""
-
-    def diag(self, X: Array) -> Array:
-        """The (n,) values k(x_a, x_a)."""
-
-    def factor(self, blocks: Sequence[Sequence[int]]) -> Sequence[Covariance | None] | None:
-        """One kernel per block of columns whose product is this kernel, or None if it is no such product."""
+    def __call__(self, X: Array, Z: Array) -> Array: ...
+    def diag(self, X: Array) -> Array: ...
+    def factor(self, blocks: Sequence[Sequence[int]]) -> Sequence[Covariance | None] | None: ...
 
 
 class Factor(Protocol):
@@ -63,8 +62,7 @@ class Rows:
     def __init__(
         self, n: int, height: int, blocks: tuple[Array, ...] = (), t: int = 0, written: list[int] | None = None
     ) -> None:
-        self.n, self.height = n, height
-        self._blocks, self._t = blocks, t
+        self.n, self.height, self._blocks, self._t = n, height, blocks, t
         self._written = [] if written is None else written  # rows written in the last block; shared with siblings
 
     def __getstate__(self) -> dict[str, Any]:
@@ -233,6 +231,29 @@ def _product(left: Rows, right: Rows, weights: Array) -> Array:
     return total.ravel()
 
 
+def noise_variance(sigma: float, prior_variance: Array, noise: ArrayLike | None = None) -> Array:
+    """σ_i² at points with this prior variance, after the floor. ``noise`` replaces σ, except where it is NaN."""
+    own = sigma if noise is None else np.where(np.isnan(noise), sigma, noise)
+    return np.maximum(np.maximum(np.square(own), sys.float_info.min), NOISE_FLOOR**2 * prior_variance)
+
+
+def check_value(y: float) -> None:
+    """Refuse a value that is no finite number."""
+    if not math.isfinite(y):
+        raise ValueError(f"expected a finite value y, got {y}: leave failed evaluations out")
+
+
+def check_noise(noise: ArrayLike | None, t: int | None = None) -> None:
+    """Refuse what is no standard deviation; with t, one for all or one for each of t observations."""
+    if noise is None:
+        return
+    values = numbers(noise, "noise")
+    if values.shape not in ((), (t,)):
+        raise ValueError(f"expected noise as one standard deviation or {t} of them, got shape {values.shape}")
+    if not np.all((values > 0) & (values < LARGEST_NOISE) | (np.isnan(values) & (values.ndim > 0))):
+        raise ValueError(f"expected noise standard deviations above 0, got {noise!r:.200}; use a tiny one if none")
+
+
 def factorised(kernel: Covariance, sigma: float, X: Array, noise: ArrayLike | None) -> tuple[Array, Array]:
     """L of observations at the rows of X, and the variances of their noise."""
     if noise is not None:
@@ -244,10 +265,8 @@ def factorised(kernel: Covariance, sigma: float, X: Array, noise: ArrayLike | No
         L, failed = lapack.dpotrf(K.T, lower=1, clean=1, overwrite_a=1)  # K.T: in LAPACK's order, no copy
         if not failed:
             return L, variance
-    raise np.linalg.LinAlgError(
-        f"expected a positive semi-definite kernel, got a matrix of {len(X)} points that is not, from {kernel}: "
-        "check_kernel(kernel, X) tests a kernel of your own"
-    )
+    got = f"a matrix of {len(X)} points that is not, from {kernel}: check_kernel(kernel, X) tests a kernel of your own"
+    raise np.linalg.LinAlgError(f"expected a positive semi-definite kernel, got {got}")
 
 
 def _height(n: int) -> int:
@@ -263,11 +282,8 @@ def chunks(n: int, size: int, least: int = 128) -> Iterator[slice]:
 
 def extended(factor: Array, row: Array, s: float) -> Array:
     """A Cholesky factor with one more row."""
-    t = len(row)
-    larger = np.zeros((t + 1, t + 1))
-    larger[:t, :t] = factor
-    larger[t, :t] = row
-    larger[t, t] = s
+    larger = np.zeros((len(row) + 1, len(row) + 1))
+    larger[:-1, :-1], larger[-1, :-1], larger[-1, -1] = factor, row, s
     return larger
 
 
@@ -281,8 +297,7 @@ def whitened(L: Array, b: Array, transposed: bool = False) -> Array:
     if not len(b):
         return np.empty(0)
     matrix, lower, trans = _upper(L)
-    solution: Array = blas.dtrsv(matrix, b, lower=lower, trans=trans ^ transposed)
-    return solution
+    return np.asarray(blas.dtrsv(matrix, b, lower=lower, trans=trans ^ transposed))
 
 
 def whiten_columns(L: Array, B: Array, transposed: bool = False) -> Array:
@@ -290,8 +305,7 @@ def whiten_columns(L: Array, B: Array, transposed: bool = False) -> Array:
     if not B.size:
         return B
     matrix, lower, trans = _upper(L)
-    solution: Array = blas.dtrsm(1.0, matrix, B, lower=lower, trans_a=trans ^ transposed, overwrite_b=1)
-    return solution
+    return np.asarray(blas.dtrsm(1.0, matrix, B, lower=lower, trans_a=trans ^ transposed, overwrite_b=1))
 
 
 def whiten_rows(L: Array, B: Array) -> Array:
@@ -299,5 +313,4 @@ def whiten_rows(L: Array, B: Array) -> Array:
     if not B.size:
         return B
     matrix, lower, trans = _upper(L)
-    solution: Array = blas.dtrsm(1.0, matrix, B.T, side=1, lower=lower, trans_a=1 - trans, overwrite_b=1)
-    return solution.T
+    return np.asarray(blas.dtrsm(1.0, matrix, B.T, side=1, lower=lower, trans_a=1 - trans, overwrite_b=1).T)

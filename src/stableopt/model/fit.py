@@ -32,20 +32,14 @@ from scipy.linalg import lapack
 
 from stableopt.base.arrays import Array
 from stableopt.base.checks import numbers, vector, whole
-from stableopt.model.differences import NotFiniteError
+from stableopt.model import hyperparameters as named
+from stableopt.model.derived import NotFiniteError
+from stableopt.model.factors import NOISE_FLOOR
 from stableopt.model.gp import GP, LinearMean
-from stableopt.model.hyperparameters import (
-    check_names,
-    interval,
-    kind,
-    lookup,
-    natural_names,
-    output_unit,
-    search_range,
-    units,
-)
-from stableopt.model.noise import NOISE_FLOOR
-from stableopt.model.priors import Prior
+from stableopt.model.hyperparameters import Prior
+
+Data = tuple[Array, Array, Array | None]  # points, values and, where it is known, their noise
+Bounds = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ class Fit:
 
 def param_names(gp: GP) -> tuple[str, ...]:
     """The names of all hyperparameters, in the order of the gradient of `log_likelihood`."""
-    return (*natural_names(gp.kernel), "noise", "mean")
+    return (*named.natural_names(gp.kernel), "noise", "mean")
 
 
 def log_likelihood(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> tuple[float, Array]:
@@ -84,7 +78,7 @@ def fit(
     *,
     priors: Mapping[str, Prior] | None = None,
     fixed: Iterable[str] = (),
-    bounds: Mapping[str, tuple[float, float]] | None = None,
+    bounds: Bounds | None = None,
     noise: ArrayLike | None = None,
     starts: int = 5,
     iterations: int = 200,
@@ -118,7 +112,7 @@ def sample(
     thin: int = 3,
     priors: Mapping[str, Prior] | None = None,
     fixed: Iterable[str] = (),
-    bounds: Mapping[str, tuple[float, float]] | None = None,
+    bounds: Bounds | None = None,
     noise: ArrayLike | None = None,
     seed: int | Sequence[int] = 0,
 ) -> list[GP]:
@@ -162,7 +156,11 @@ def _evidence(
         return -math.inf, np.zeros(len(gp.kernel.params) + 2), m
     if pull is None:
         return value, np.empty(0), m
-    W = _weights(L, alpha)
+    # W, but with what belongs to both triangles of ½K⁻¹ in one of them: all that W meets is symmetric.
+    inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)  # fills one triangle; the other is 0
+    W = -inverse.T
+    W.flat[:: t + 1] *= 0.5
+    W += np.multiply.outer(0.5 * alpha, alpha)
     by_kernel, by_noise = pull(W, "params"), W.diagonal()
     floored = variance == NOISE_FLOOR**2 * prior  # there the noise is a fraction of the prior variance
     if floored.any():
@@ -172,21 +170,12 @@ def _evidence(
     return value, np.array([*by_kernel, 2 * learned @ by_noise, alpha.sum()]), m
 
 
-def _weights(L: Array, alpha: Array) -> Array:
-    """W, but with what belongs to both triangles of ½K⁻¹ in one of them: all that W meets is symmetric."""
-    inverse, _ = lapack.dpotri(L, lower=1, overwrite_c=1)  # fills one triangle; the other is 0
-    W = -inverse.T
-    W.flat[:: len(W) + 1] *= 0.5
-    W += np.multiply.outer(0.5 * alpha, alpha)
-    return np.asarray(W)
-
-
 @dataclass(frozen=True)
 class _Target:
     """The posterior density of the free hyperparameters, as a function of u."""
 
     gp: GP
-    data: tuple[Array, Array, Array | None]
+    data: Data
     free: NDArray[np.bool_]
     lower: Array
     typical: Array
@@ -298,36 +287,30 @@ def _slice(
     return x
 
 
-def _target(
-    gp: GP,
-    data: tuple[Array, Array, Array | None],
-    priors: Mapping[str, Prior],
-    fixed: Iterable[str],
-    bounds: Mapping[str, tuple[float, float]],
-) -> _Target:
+def _target(gp: GP, data: Data, priors: Mapping[str, Prior], fixed: Iterable[str], bounds: Bounds) -> _Target:
     """The posterior density, with the user's choices and defaults for the rest."""
     X, y, noise = data
     names, held = param_names(gp), {fixed: True} if isinstance(fixed, str) else dict.fromkeys(fixed, True)
-    check_names(names, fixed=held, bounds=bounds, priors=priors)
+    named.check_names(names, fixed=held, bounds=bounds, priors=priors)
     for name, prior in priors.items():
-        if not isinstance(prior, Prior) or kind(name) == "mean":
-            raise TypeError(
-                f"expected priors such as LogNormal(0.5, 1.0), none of the mean, got {prior!r} for {name!r}"
-            )
+        if not isinstance(prior, Prior) or named.kind(name) == "mean":
+            expected = "priors such as LogNormal(0.5, 1.0), none of the mean"
+            raise TypeError(f"expected {expected}, got {prior!r} for {name!r}")
     held |= {"noise": True} if noise is not None and not np.isnan(noise).any() else {}
     held |= {"mean": True} if isinstance(gp.mean, LinearMean) else {}
-    free, chosen = [not lookup(held, name) for name in names], [lookup(priors, name) for name in names]
+    free = [not named.lookup(held, name) for name in names]
+    chosen = [named.lookup(priors, name) for name in names]
     residual = y - (y.mean() if free[-1] else gp.prior_mean(X))
-    s = output_unit(y, residual, math.sqrt(float(gp.kernel.diag(X).mean())) or gp.noise)
-    scales = [*units(gp.kernel, X, s**2), (s, s)]
-    given = [interval(name, lookup(bounds, name)) for name in names]
-    ranges = [search_range(*each) for each in zip(names[:-1], given[:-1], chosen[:-1], scales, strict=True)]
+    s = named.output_unit(y, residual, math.sqrt(float(gp.kernel.diag(X).mean())) or gp.noise)
+    scales = [*named.units(gp.kernel, X, s**2), (s, s)]
+    given = [named.interval(name, named.lookup(bounds, name)) for name in names]
+    ranges = [named.search_range(*each) for each in zip(names[:-1], given[:-1], chosen[:-1], scales, strict=True)]
     low, high = given[-1] or (float(y.min()) - s, float(y.max()) + s)
     lower, typical, upper = np.array([*ranges, (low, 0.5 * (low + high), high)]).T
     return _Target(gp, data, np.array(free), lower, typical, upper, chosen)
 
 
-def _data(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None) -> tuple[Array, Array, Array | None]:
+def _data(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None) -> Data:
     """The observations as arrays, checked against each other and against the GP."""
     points = numbers(X, "X")
     if points.ndim != 2 or points.size == 0:
@@ -343,7 +326,6 @@ def _data(gp: GP, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None) -> tuple[
     known = ~np.isnan(deviations)
     vector(np.where(known, deviations, 1.0), len(points), "noise, one standard deviation per observation,")
     if deviations.min(where=known, initial=math.inf) <= 0:
-        raise ValueError(
-            f"expected noise above 0, got {deviations[known].min()}: use a tiny standard deviation if there is none"
-        )
+        remedy = "use a tiny standard deviation if there is none"
+        raise ValueError(f"expected noise above 0, got {deviations[known].min()}: {remedy}")
     return points, values, deviations

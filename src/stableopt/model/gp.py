@@ -26,20 +26,10 @@ from numpy.typing import ArrayLike
 from stableopt.base.arrays import Array, cartesian, frozen
 from stableopt.base.checks import deviation, number, numbers, vector
 from stableopt.base.values import ReadOnly, Value
+from stableopt.model import factors
 from stableopt.model.algebra import Kernel
-from stableopt.model.factors import (
-    PRODUCT_NOISE,
-    Factor,
-    ProductFactor,
-    RowFactor,
-    chunks,
-    extended,
-    factorised,
-    whiten_columns,
-    whitened,
-)
+from stableopt.model.factors import Factor, ProductFactor, RowFactor, chunks
 from stableopt.model.kernels import Linear
-from stableopt.model.noise import check_noise, check_value, noise_variance
 from stableopt.model.stationary import Ingredients, StationaryBound
 from stableopt.model.tracked import TrackedPosterior
 
@@ -94,7 +84,7 @@ class GP(Value):
 
     def noise_variance(self, prior_variance: Array, noise: ArrayLike | None = None) -> Array:
         """σ² of observations at points with this prior variance, after the floor; ``noise`` replaces the GP's own σ."""
-        return noise_variance(self.noise, prior_variance, noise)
+        return factors.noise_variance(self.noise, prior_variance, noise)
 
     def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior:
         """The posterior after the values y at the rows of X, by one factorisation.
@@ -106,8 +96,8 @@ class GP(Value):
             raise ValueError(f"expected X (t, p) and y (t,), got {points.shape} and {values.shape}")
         if not (np.all(np.isfinite(points)) and np.all(np.isfinite(values))):
             raise ValueError("expected finite points and values, got NaN or infinity: leave failed evaluations out")
-        L, variance = factorised(self.kernel, self.noise, points, noise)
-        white = whitened(L, values - self.prior_mean(points))
+        L, variance = factors.factorised(self.kernel, self.noise, points, noise)
+        white = factors.whitened(L, values - self.prior_mean(points))
         return Posterior(self, frozen(points), frozen(values), frozen(variance), frozen(L), frozen(white))
 
     def track(
@@ -121,12 +111,9 @@ class GP(Value):
         blocks = [frozen(block.copy()) if block.flags.writeable else block for block in blocks]
         points = frozen(cartesian(blocks))
         prior_variance = frozen(self.kernel.diag(points))
-        lowest = min(
-            self.noise, math.inf if noise is None else float(np.fmin.reduce(np.atleast_1d(noise), initial=math.inf))
-        )
-        factor: Factor | None = None
-        if lowest >= PRODUCT_NOISE * math.sqrt(prior_variance.max()):
-            factor = ProductFactor.of(self.kernel, blocks)
+        lowest = np.fmin.reduce(np.atleast_1d(math.inf if noise is None else noise), initial=self.noise)
+        product = lowest >= factors.PRODUCT_NOISE * math.sqrt(prior_variance.max())
+        factor: Factor | None = ProductFactor.of(self.kernel, blocks) if product else None
         factor = factor or RowFactor.of(self.kernel, points)
         mean = frozen(self.prior_mean(points))
         prior = TrackedPosterior(self.kernel, self.noise, points, prior_variance, mean, prior_variance, factor)
@@ -198,15 +185,13 @@ class Posterior(ReadOnly):
 
     @property
     def t(self) -> int:
-        """Number of observations."""
         return len(self.y)
 
     def __call__(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Mean and variance of f at the rows of X."""
         points = np.atleast_2d(np.asarray(X, dtype=float))
         mean, variance = self.gp.prior_mean(points), self.gp.kernel.diag(points)
         for part in chunks(len(points), self.t):
-            V = whiten_columns(self.factor, self.gp.kernel(points[part], self.X).T)
+            V = factors.whiten_columns(self.factor, self.gp.kernel(points[part], self.X).T)
             mean[part] += self.whitened @ V
             variance[part] -= np.einsum("ij,ij->j", V, V)
         return mean, np.maximum(variance, 0.0, out=variance)
@@ -220,7 +205,7 @@ class Posterior(ReadOnly):
         kernel = self.gp.kernel
         values, pull_kernel = kernel.with_pullback(Z, self.X)
         prior = kernel.diag(Z)
-        V = whiten_columns(self.factor, values.T)
+        V = factors.whiten_columns(self.factor, values.T)
         variance = prior - np.einsum("ij,ij->j", V, V)
         known = variance <= 4e-16 * prior
         variance[known] = 0.0
@@ -229,7 +214,7 @@ class Posterior(ReadOnly):
             b = np.where(known, 0.0, b)
             weights = np.multiply.outer(a, self._alpha)
             if b.any():
-                A = whiten_columns(self.factor, V.copy(order="F"), transposed=True).T
+                A = factors.whiten_columns(self.factor, V.copy(order="F"), transposed=True).T
                 A *= (-2 * b)[:, None]
                 weights += A
             gradient = pull_kernel(weights, "inputs")
@@ -242,11 +227,10 @@ class Posterior(ReadOnly):
 
     @cached_property
     def _alpha(self) -> Array:
-        return whitened(self.factor, self.whitened, transposed=True)
+        return factors.whitened(self.factor, self.whitened, transposed=True)
 
     @cached_property
     def stationary(self) -> StationaryBound | None:
-        """The same bounds written out for a common kernel, if it is one."""
         return StationaryBound.of([self.ingredients])
 
     @property
@@ -261,21 +245,16 @@ class Posterior(ReadOnly):
     def update(self, x: ArrayLike, y: float, noise: float | None = None) -> Posterior:
         """The posterior with one more observation: a rank-one extension of L, no new factorisation."""
         point = vector(x, self.X.shape[1], "point")[None]
-        check_value(y)
-        check_noise(noise)
-        row = whitened(self.factor, self.gp.kernel(self.X, point)[:, 0])
+        factors.check_value(y)
+        factors.check_noise(noise)
+        row = factors.whitened(self.factor, self.gp.kernel(self.X, point)[:, 0])
         prior_variance = self.gp.kernel.diag(point)
         variance = self.gp.noise_variance(prior_variance, noise)
         s = math.sqrt(max(prior_variance[0] - row @ row, 0.0) + variance[0])
         z = (y - self.gp.prior_mean(point)[0] - row @ self.whitened) / s
-        return Posterior(
-            self.gp,
-            frozen(np.vstack([self.X, point])),
-            frozen(np.append(self.y, y)),
-            frozen(np.append(self.noise_variance, variance)),
-            frozen(extended(self.factor, row, s)),
-            frozen(np.append(self.whitened, z)),
-        )
+        data = np.vstack([self.X, point]), np.append(self.y, y), np.append(self.noise_variance, variance)
+        known = factors.extended(self.factor, row, s), np.append(self.whitened, z)
+        return Posterior(self.gp, *map(frozen, (*data, *known)))
 
     @cached_property
     def information_gain(self) -> float:

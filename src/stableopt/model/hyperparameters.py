@@ -1,4 +1,4 @@
-"""Hyperparameters by name: the meaning of a user's keys, and the range in which each one is searched.
+"""Hyperparameters by name: the meaning of a user's keys, the range in which each one is searched, and priors.
 
 Names: `param_names(gp)` has the path of each hyperparameter, such as ``left.kernel.lengthscale[0]``. As a key, a path
 without its index stands for all its indices. A bare last word ("lengthscale", "variance", "correlation", "noise",
@@ -7,22 +7,25 @@ are of v, in natural units.
 
 Notation (see `fit`)
     X, y   observed points (t, p) and their values (t,)
-    v      a positive hyperparameter in its natural unit, log v being its coordinate; of a correlation, log odds are
-    m, s   constant mean, and the root mean square of y - m: the unit of the outputs; that of the prior where they do
-           not vary
+    v, u   a positive hyperparameter in its natural unit, or the odds ρ/(1 - ρ) of a correlation ρ; u = log v is the
+           coordinate that a search or a sampler moves: all densities are densities of u
+    m, s   constant mean, and the root mean square of y - m: the unit of the outputs
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, final
 
 import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.base.checks import is_number
+from stableopt.base.values import Value
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled
-from stableopt.model.priors import Prior
 
 # The range of v, and its default (lower, start, upper) in units of: a column's span; s²; nothing, as odds; s.
 _KINDS = {
@@ -35,6 +38,86 @@ _KINDS = {
 # The same of a field that a kernel of one's own declares, in units of its value in the kernel that is passed.
 _DECLARED = ((0.0, math.inf), (1e-3, 1.0, 1e3))
 _AROUND = math.log(1e3)  # how far the bounds extend to both sides of a prior's mode, at least
+
+
+class Prior(Value, ABC):
+    """A distribution of a positive v, by the density of log v; of a correlation ρ, v is the odds ρ/(1 - ρ)."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if not (is_number(value) and value > 0):
+                raise ValueError(f"expected a positive finite {field.name}, got {self}")
+
+    @abstractmethod
+    def log_density(self, u: float) -> tuple[float, float]:
+        """Log density of u = log v, and its derivative by u."""
+
+    @property
+    @abstractmethod
+    def mode(self) -> float | None:
+        """The v at which the density of log v is highest; None if it is flat."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LogNormal(Prior):
+    """log v is normal around the log of the median, with standard deviation ``scale``."""
+
+    median: float
+    scale: float
+
+    def log_density(self, u: float) -> tuple[float, float]:
+        z = (u - math.log(self.median)) / self.scale
+        return -0.5 * z * z - math.log(self.scale * math.sqrt(2 * math.pi)), -z / self.scale
+
+    @property
+    def mode(self) -> float | None:
+        return self.median
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Gamma(Prior):
+    """v has a density proportional to v^(shape - 1) exp(-rate·v), and the mean shape / rate."""
+
+    shape: float
+    rate: float
+
+    def log_density(self, u: float) -> tuple[float, float]:
+        v = self.rate * math.exp(u)
+        return self.shape * (u + math.log(self.rate)) - v - math.lgamma(self.shape), self.shape - v
+
+    @property
+    def mode(self) -> float | None:
+        return self.shape / self.rate
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LogUniform(Prior):
+    """log v is uniform within the bounds, as it is where no prior is given."""
+
+    def log_density(self, u: float) -> tuple[float, float]:
+        return 0.0, 0.0
+
+    @property
+    def mode(self) -> float | None:
+        return None
+
+
+def default_priors(p: int) -> dict[str, Prior]:
+    """Priors for p inputs scaled to the unit cube and standardised outputs; best with a kernel of fixed variance 1.
+
+    Lengthscales grow like √p, as distances in the cube do (Hvarfner, Hellsten and Nardi, 2024, who have a median of
+    4.1√p and a spread of √3). A shorter and more definite prior found stable optima sooner: `benchmarks.defaults`.
+    """
+    return {
+        "lengthscale": LogNormal(0.15 * math.sqrt(p), 0.35),
+        "variance": LogNormal(1.0, 2.0),
+        "correlation": LogNormal(1.0, 1.5),
+        "noise": LogNormal(0.05, 1.0),
+    }
 
 
 def natural_names(kernel: Kernel) -> Iterator[str]:
@@ -81,17 +164,14 @@ def interval(name: str, given: Any) -> tuple[float, float] | None:
     except (TypeError, ValueError):
         low = high = math.nan
     if not least < low < high < most:
-        raise ValueError(
-            f"expected bounds of {name!r} as (lower, upper) with {least} < lower < upper < {most}, got {given!r}: "
-            "to keep it at its value, put its name in `fixed`"
-        )
+        expected = f"bounds of {name!r} as (lower, upper) with {least} < lower < upper < {most}"
+        raise ValueError(f"expected {expected}, got {given!r}: to keep it at its value, put its name in `fixed`")
     return low, high
 
 
 def output_unit(y: Array, residual: Array, prior_std: float) -> float:
     """The unit s of the outputs y, from their residuals y - m; that of the prior where they do not vary."""
-    size = float(np.abs(residual).max())
-    s = prior_std
+    size, s = float(np.abs(residual).max()), prior_std
     if size > 1e-14 * np.abs(y).max():
         s = size * math.sqrt(float(np.mean((residual / size) ** 2)))
     return min(max(s, 1e-100), 1e100)
@@ -136,11 +216,12 @@ def _length_units(value: float | Sequence[float], X: Array) -> list[tuple[float,
     return [(span, span) for span in spans] if each else [(min(spans), max(spans))] * len(several)
 
 
-def declared_bounds(kernel: Kernel) -> dict[str, tuple[float, float]]:
-    """Bounds of the fields that kernels of one's own declare, around their values in this kernel."""
+def declared_bounds(kernel: Kernel, given: Iterable[str]) -> dict[str, tuple[float, float]]:
+    """Bounds of fields that kernels of one's own declare, around their values in this kernel, except of those given."""
     low, _, high = _DECLARED[1]
     named = zip(natural_names(kernel), np.exp(kernel.params).tolist(), strict=True)
-    return {name: (low * value, high * value) for name, value in named if kind(name) not in _KINDS}
+    mine = ((name, value) for name, value in named if kind(name) not in _KINDS and not is_named(name, given))
+    return {name: (low * value, high * value) for name, value in mine}
 
 
 def search_range(

@@ -13,10 +13,11 @@ run cost O(t²) at least in each of t rounds, which is more while t is in the hu
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,9 @@ from stableopt.base.values import Value
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.fit import fit, param_names, sample
 from stableopt.model.gp import GP, Posterior
-from stableopt.model.hyperparameters import declared_bounds, is_named
+from stableopt.model.hyperparameters import Prior, declared_bounds, default_priors, is_named
 from stableopt.model.kernels import SE, Categorical, Matern
 from stableopt.model.mixtures import Mixture, TrackedMixture
-from stableopt.model.priors import Prior, default_priors
 from stableopt.model.tracked import TrackedPosterior
 
 KERNELS: dict[str, Callable[[Sequence[float]], Kernel]] = {
@@ -40,8 +40,6 @@ KERNELS: dict[str, Callable[[Sequence[float]], Kernel]] = {
     "matern52": partial(Matern, 2.5),
 }
 DEFAULT_KERNEL = "matern52"
-METHODS = ("ml", "map", "bayes")
-SIGNALS = ("unit", "learned")
 
 _FEW = 100  # up to so many observations, they are learned from in every round: that is cheap
 _GROWTH = 1.1  # then whenever they have grown by this factor
@@ -113,9 +111,9 @@ class Learned(Value):
     thin: int = 3
 
     def __post_init__(self) -> None:
-        for name, known in (("method", METHODS), ("signal", SIGNALS)):
+        for name, known in (("method", ["ml", "map", "bayes"]), ("signal", ["unit", "learned"])):
             if getattr(self, name) not in known:
-                raise ValueError(f"expected {name} as one of {list(known)}, got {getattr(self, name)!r}")
+                raise ValueError(f"expected {name} as one of {known}, got {getattr(self, name)!r}")
         if not (self.kernel is None or isinstance(self.kernel, Kernel) or self.kernel in KERNELS):
             raise ValueError(f"expected a kernel or one of {list(KERNELS)}, got {self.kernel!r}")
         if self.noise is not None:
@@ -124,17 +122,16 @@ class Learned(Value):
         if self.mean is not None:
             number(self.mean, "a finite mean, or None to learn it")
         for name, least in (("samples", 1), ("every", 1), ("burn_in", 0), ("thin", 1)):
-            count = whole(getattr(self, name), least, f"{name} as a whole number of at least {least}")
-            object.__setattr__(self, name, count)
-        # As tuples, which are compared and written as JSON, and cannot be changed.
+            expected = f"{name} as a whole number of at least {least}"
+            object.__setattr__(self, name, whole(getattr(self, name), least, expected))
         fixed = (self.fixed,) if isinstance(self.fixed, str) else tuple(self.fixed)
-        for name, remedy in (("noise", "noise=..."), ("mean", "mean=...")):
+        for name in ("noise", "mean"):
             if name in fixed and getattr(self, name) is None:
-                raise ValueError(f"expected the value at which to fix the {name}, got none: pass {remedy}")
-        object.__setattr__(self, "fixed", fixed)
-        object.__setattr__(self, "priors", tuple((str(name), prior) for name, prior in dict(self.priors).items()))
+                raise ValueError(f"expected the value at which to fix the {name}, got none: pass {name}=...")
+        priors = tuple((str(name), prior) for name, prior in dict(self.priors).items())
         bounds = tuple((str(name), tuple(ends)) for name, ends in dict(self.bounds).items())
-        object.__setattr__(self, "bounds", bounds)
+        # As tuples, which are compared and written as JSON, and cannot be changed.
+        self.__dict__.update(fixed=fixed, priors=priors, bounds=bounds)
 
     def first(self, dim: int, categories: Sequence[int] = ()) -> Belief:
         """The belief before any data, about f of ``dim`` columns, some of which hold categories."""
@@ -168,36 +165,29 @@ class Learned(Value):
         model = self._model(points.shape[1], categories, centre, unit)
         if not varies:
             return Belief((_in_units(model, centre, unit),), t)
-        given = [name for name in ("noise", "mean") if getattr(self, name) is not None]
-        own = None if noise is None else np.asarray(noise, dtype=float) / unit
+        priors = {} if self.method == "ml" else default_priors(max(1, points.shape[1] - len(categories)))
+        given = dict(self.bounds)
+        # The default bounds do not move with what was learned before.
+        bounds = {"lengthscale": (_SHORTEST, 1e3)} | declared_bounds(model.kernel, given) | given
         search: dict[str, Any] = {
-            "priors": dict(self._priors(points.shape[1] - len(categories))),
-            "fixed": (*self.fixed, *given),
-            "bounds": self._bounds(model.kernel),
-            "noise": own,
+            "priors": priors | dict(self.priors),
+            "fixed": (*self.fixed, *(name for name in ("noise", "mean") if getattr(self, name) is not None)),
+            "bounds": bounds,
+            "noise": None if noise is None else np.asarray(noise, dtype=float) / unit,
             "seed": (seed, t),
         }
         first = before.t == 0 or not _standard(values[: before.t], self.noise)[2]  # equal values taught nothing
         start = model if first else self._warm(model, before, centre, unit)
         data = points, (values - centre) / unit
         if self.method != "bayes" or first:
-            afresh = first or math.floor(_power(t)) > math.floor(_power(before.t))
+            powers = [math.floor(math.log(n) / math.log(_AFRESH)) for n in (before.t or 1, t)]
+            afresh = first or powers[1] > powers[0]
             starts, iterations = (_STARTS, 200) if afresh and t <= _MANY else (1, _WARM_ITERATIONS)
             start = fit(start, *data, starts=starts, iterations=iterations, **search).gp
         drawn = [start]
         if self.method == "bayes":
             drawn = sample(start, *data, self.samples, burn_in=self.burn_in, thin=self.thin, **search)
         return Belief(tuple(_in_units(gp, centre, unit) for gp in drawn), t)
-
-    def _bounds(self, kernel: Kernel) -> dict[str, tuple[float, float]]:
-        """Those given and the default ones, which do not move with what was learned before."""
-        given = dict(self.bounds)
-        declared = {name: ends for name, ends in declared_bounds(kernel).items() if not is_named(name, given)}
-        return {"lengthscale": (_SHORTEST, 1e3)} | declared | given
-
-    def _priors(self, continuous: int) -> dict[str, Prior]:
-        defaults = {} if self.method == "ml" else default_priors(max(1, continuous))
-        return defaults | dict(self.priors)
 
     def _model(self, dim: int, categories: Sequence[int], centre: float, unit: float) -> GP:
         """The standardised GP from which the first search starts."""
@@ -211,9 +201,7 @@ class Learned(Value):
         if continuous:
             kernel = KERNELS[str(self.kernel or DEFAULT_KERNEL)]([0.15 * math.sqrt(len(continuous))] * len(continuous))
             parts.insert(0, kernel.on(continuous) if categories else kernel)
-        product = parts[0]
-        for part in parts[1:]:
-            product = product * part
+        product = reduce(operator.mul, parts)
         return 1.0 * product if self.signal == "learned" else product
 
     def _warm(self, model: GP, before: Belief, centre: float, unit: float) -> GP:
@@ -225,13 +213,11 @@ class Learned(Value):
             kernel = own * kernel.kernel if isinstance(model.kernel, Scaled) else kernel.kernel
         if param_names(replace(model, kernel=kernel)) != param_names(model):
             return model
-        names = param_names(model)[:-2]
-        held = np.array([is_named(name, self.fixed) for name in names], dtype=bool)
+        held = np.array([is_named(name, self.fixed) for name in param_names(model)[:-2]], dtype=bool)
         params = np.where(held, model.kernel.params, kernel.params)
         sigma = model.noise if self.noise is not None else min(max(last.noise / unit, 1e-100), 1e100)
-        mean = model.mean
-        if self.mean is None and not isinstance(last.mean, Value):
-            mean = (float(last.mean) - centre) / unit
+        learned = self.mean is None and not isinstance(last.mean, Value)
+        mean = (float(last.mean) - centre) / unit if learned else model.mean  # type: ignore[arg-type]
         return GP(model.kernel.with_params(params), sigma, mean)
 
 
@@ -263,7 +249,3 @@ def _standard(y: Array, noise: float | None) -> tuple[float, float, bool]:
     if spread * size > 1 / _LARGEST and spread > 8 * sys.float_info.epsilon:
         return centre * size, spread * size, True
     return centre * size, max(size, noise or 0.0), False
-
-
-def _power(t: int) -> float:
-    return math.log(t) / math.log(_AFRESH)

@@ -11,32 +11,52 @@ The gradient of σ² is avg ∇σ_i² + 2 avg (μ_i − μ)∇μ_i, since the de
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, Indices, frozen
+from stableopt.base.arrays import Array, frozen
 from stableopt.base.values import ReadOnly
 from stableopt.model.gp import Bound, Posterior
 from stableopt.model.stationary import StationaryBound, total
-from stableopt.model.tracked import TrackedPosterior
+from stableopt.model.tracked import OnCandidates, TrackedPosterior
 
 Part = TypeVar("Part", Posterior, TrackedPosterior)
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture(ReadOnly):
+class _Parts(ReadOnly, Generic[Part]):
     """Posteriors of several GPs given the same observations, each as likely as the others."""
 
-    posteriors: tuple[Posterior, ...]
+    posteriors: tuple[Part, ...]
+    _kind: ClassVar[type]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "posteriors", _checked(self.posteriors, Posterior))
+        parts = tuple(self.posteriors)
+        if not parts or not all(isinstance(part, self._kind) for part in parts):
+            raise TypeError(f"expected at least one {self._kind.__name__} in a mixture, got {parts!r:.200}")
+        object.__setattr__(self, "posteriors", parts)
+
+    @cached_property
+    def information_gain(self) -> float:
+        """The average of the parts' information gains."""
+        return float(np.mean([posterior.information_gain for posterior in self.posteriors]))
+
+    @cached_property
+    def whitened(self) -> Array:
+        """Each value minus what was expected before it, over its predictive std, averaged over the parts (t,)."""
+        return frozen(np.mean([posterior.whitened for posterior in self.posteriors], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture(_Parts[Posterior]):
+    """Posteriors of several GPs given the same observations, each as likely as the others."""
+
+    _kind = Posterior
 
     @property
     def X(self) -> Array:  # noqa: N802
@@ -50,16 +70,13 @@ class Mixture(ReadOnly):
 
     @property
     def t(self) -> int:
-        """Number of observations."""
         return len(self.y)
 
     def __call__(self, X: ArrayLike) -> tuple[Array, Array]:
-        """Mean and variance of f at the rows of X."""
         means, variances = zip(*(posterior(X) for posterior in self.posteriors), strict=True)
         return total(np.array(means), np.array(variances))
 
     def with_pullback(self, Z: Array) -> tuple[Array, Array, Callable[[Array, Array], Array]]:
-        """Mean, variance, and a function of weights (a, b) (n,) each: row i is a_i ∇mean + b_i ∇variance at z_i."""
         parts = [posterior.with_pullback(Z) for posterior in self.posteriors]
         mean, variance = total(np.array([part[0] for part in parts]), np.array([part[1] for part in parts]))
 
@@ -78,27 +95,18 @@ class Mixture(ReadOnly):
 
     @cached_property
     def stationary(self) -> StationaryBound | None:
-        """The same bounds written out for a common kernel, if it is one."""
         return StationaryBound.of([posterior.ingredients for posterior in self.posteriors])
 
     def update(self, x: ArrayLike, y: float, noise: float | None = None) -> Mixture:
         """The mixture with one more observation."""
         return Mixture(tuple(posterior.update(x, y, noise) for posterior in self.posteriors))
 
-    @cached_property
-    def information_gain(self) -> float:
-        """The average of the parts' information gains."""
-        return float(np.mean([posterior.information_gain for posterior in self.posteriors]))
-
 
 @dataclass(frozen=True, eq=False)
-class TrackedMixture(ReadOnly):
+class TrackedMixture(_Parts[TrackedPosterior], OnCandidates):
     """Tracked posteriors of several GPs on the same candidates, each as likely as the others."""
 
-    posteriors: tuple[TrackedPosterior, ...]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "posteriors", _checked(self.posteriors, TrackedPosterior))
+    _kind = TrackedPosterior
 
     @property
     def points(self) -> Array:
@@ -106,14 +114,8 @@ class TrackedMixture(ReadOnly):
         return self.posteriors[0].points
 
     @property
-    def observed(self) -> tuple[int, ...]:
-        """Which candidates were observed, in order."""
+    def observed(self) -> tuple[int, ...]:  # type: ignore[override]
         return self.posteriors[0].observed
-
-    @property
-    def t(self) -> int:
-        """Number of observations."""
-        return len(self.observed)
 
     @cached_property
     def _total(self) -> tuple[Array, Array]:
@@ -122,48 +124,13 @@ class TrackedMixture(ReadOnly):
         return frozen(mean), frozen(variance)
 
     @property
-    def mean(self) -> Array:
-        """Mean of the mixture on the candidates (n,)."""
+    def mean(self) -> Array:  # type: ignore[override]
         return self._total[0]
 
     @property
-    def variance(self) -> Array:
-        """Variance of the mixture on the candidates (n,)."""
+    def variance(self) -> Array:  # type: ignore[override]
         return self._total[1]
-
-    @cached_property
-    def std(self) -> Array:
-        """Its standard deviation (n,)."""
-        return frozen(np.sqrt(self.variance))
-
-    def moments(self, points: Sequence[int] | Indices) -> tuple[Array, Array]:
-        """Mean and variance of the mixture at the candidates with these indices."""
-        at = np.asarray(points, dtype=np.intp)
-        return self.mean[at], self.variance[at]
-
-    def bound(self, c: float) -> Array:
-        """mean + c·std of the mixture's own moments on all candidates (n,)."""
-        values = c * self.std
-        values += self.mean
-        return frozen(values)
-
-    def bounds(self, beta: float) -> tuple[Array, Array]:
-        """lcb and ucb: mean ∓ beta^{1/2}·std of the mixture's own moments (n,) each."""
-        width = math.sqrt(beta)
-        return self.bound(-width), self.bound(width)
 
     def update(self, index: int, y: float, noise: float | None = None) -> TrackedMixture:
         """The mixture with one more observation, at the candidate with this index."""
         return TrackedMixture(tuple(posterior.update(index, y, noise) for posterior in self.posteriors))
-
-    @property
-    def information_gain(self) -> float:
-        """The average of the parts' information gains."""
-        return float(np.mean([posterior.information_gain for posterior in self.posteriors]))
-
-
-def _checked(posteriors: tuple[Part, ...], kind: type[Part]) -> tuple[Part, ...]:
-    parts = tuple(posteriors)
-    if not parts or not all(isinstance(part, kind) for part in parts):
-        raise TypeError(f"expected at least one {kind.__name__} in a mixture, got {parts!r:.200}")
-    return parts

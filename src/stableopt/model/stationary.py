@@ -29,22 +29,20 @@ LARGEST = 512  # observations: with more, triangular solves are faster than prod
 
 
 class Ingredients(NamedTuple):
-    """The parts of one posterior from which a bound is computed."""
+    """The parts of one posterior from which a bound is computed; ``factor`` is L, and ``whitened`` L⁻¹(y − m)."""
 
     kernel: Kernel
     mean: Any
     X: Array
     factor: Array
-    """L."""
     whitened: Array
-    """L⁻¹(y − m)."""
 
 
 class StationaryBound:
     """mean + c·std and its gradient, for one posterior or a mixture of several."""
 
     def __init__(self, parts: Sequence[_Stationary]) -> None:
-        self._parts = parts
+        self._parts, self._size = parts, len(parts) * len(parts[0].x)
 
     @classmethod
     def of(cls, parts: Sequence[Ingredients]) -> Self | None:
@@ -56,7 +54,7 @@ class StationaryBound:
     def __call__(self, Z: Array, c: float) -> Array:
         """The bound at the rows of Z, (n,)."""
         values = np.empty(len(Z))
-        for some in chunks(len(Z), len(self._parts) * self._parts[0].t):
+        for some in chunks(len(Z), self._size):
             mean, std = _mixed([part.moments(Z[some], slopes=False) for part in self._parts])
             values[some] = mean + c * std
         return values
@@ -67,7 +65,7 @@ class StationaryBound:
         dμ_i = α_i·dk and dσ_i² = −2A_i·dk, so d(μ + cσ) is the average of (1 + c/σ (μ_i − μ)) α_i·dk − c/σ A_i·dk.
         """
         values, gradient = np.empty(len(Z)), np.empty(Z.shape)
-        for some in chunks(len(Z), len(self._parts) * self._parts[0].t):
+        for some in chunks(len(Z), self._size):
             each = [part.moments(Z[some], slopes=True) for part in self._parts]
             mean, std = _mixed(each)
             values[some] = mean + c * std
@@ -117,7 +115,7 @@ class _Stationary:
         self._order = order
         self._variance, self._mean = variance, part.mean
         self._scale = np.broadcast_to(np.asarray(lengthscale, dtype=float), part.X.shape[1:]).copy()
-        self._x = part.X / self._scale
+        self.x = part.X / self._scale
         self._whitened = part.whitened
         inverse, _ = lapack.dtrtri(part.factor, lower=1)
         self._inverse = np.ascontiguousarray(np.tril(inverse))
@@ -133,11 +131,6 @@ class _Stationary:
         if not isinstance(part.mean, float) or not 0 < len(part.X) <= LARGEST:
             return None
         return cls(*known, variance, part)
-
-    @property
-    def t(self) -> int:
-        """Number of observations."""
-        return len(self._x)
 
     def moments(self, Z: Array, slopes: bool) -> _Moments:
         """At the rows of Z; H only if slopes are wanted."""
@@ -155,12 +148,11 @@ class _Stationary:
         weights = weights @ self._inverse
         weights += self._alpha if of_mean is None else np.multiply.outer(of_mean, self._alpha)
         weights *= at.H
-        slopes: Array = (weights.sum(axis=1)[:, None] * at.z - weights @ self._x) / self._scale
-        return slopes
+        return np.asarray((weights.sum(axis=1)[:, None] * at.z - weights @ self.x) / self._scale)
 
     def _kernel(self, z: Array, slopes: bool) -> tuple[Array, Array]:
         """K and H."""
-        squared = self._distances(z, self._x, "sqeuclidean")
+        squared = self._distances(z, self.x, "sqeuclidean")
         if self._order == math.inf:
             squared *= -0.5
             K = np.exp(squared, out=squared)

@@ -1,15 +1,10 @@
 """Posterior on fixed candidates, which an optimiser on a finite domain uses.
 
-It is immutable: an update returns another posterior. A new observation changes mean and variance on all n candidates
-in O(t·n).
+It is immutable: an update returns another posterior. The notation is that of `gp`; z_1..z_n are the candidates.
 
-Notation (see `gp`)
-    L    Cholesky factor of the observations: K + diag(σ_i²) = L Lᵀ (t, t)
-    V    L⁻¹ [k_t(z_1) … k_t(z_n)], one row per observation, one column per candidate (t, n)
-    s    predictive standard deviation of an observation: s² = σ_{t−1}²(x_t) + σ²
-
-An observation at candidate j appends the row v = (k(x_j, ·) − V[:, j]ᵀ V) / s to V, the Cholesky recursion.
-Nothing is factorised again: μ += v (y − μ_j)/s, σ² −= v², information gain += log(s/σ).
+An observation at candidate j changes mean and variance on all of them in O(t·n). It appends the row
+v = (k(x_j, ·) − V[:, j]ᵀ V) / s to V, the Cholesky recursion. Nothing is factorised again: μ += v (y − μ_j)/s,
+σ² −= v², information gain += log(s/σ).
 """
 
 from __future__ import annotations
@@ -18,19 +13,50 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, Indices, frozen
+from stableopt.base.arrays import Array, frozen
 from stableopt.base.values import ReadOnly
+from stableopt.model import factors
 from stableopt.model.algebra import Kernel
-from stableopt.model.factors import PRODUCT_NOISE, Factor, ProductFactor, RowFactor, factorised, whitened
-from stableopt.model.noise import check_noise, check_value, noise_variance
+from stableopt.model.factors import Factor, ProductFactor, RowFactor
+
+
+class OnCandidates(ReadOnly):
+    """What is known of f on n fixed candidates, from its mean and variance there (n,) each."""
+
+    mean: Array
+    variance: Array
+    observed: tuple[int, ...]
+    """Which candidates were observed, in order."""
+
+    @property
+    def t(self) -> int:
+        """Number of observations."""
+        return len(self.observed)
+
+    @cached_property
+    def std(self) -> Array:
+        """Posterior standard deviation σ_t (n,)."""
+        return frozen(np.sqrt(self.variance))
+
+    def moments(self, points: Sequence[int]) -> tuple[Array, Array]:
+        """Mean and variance at the candidates with these indices."""
+        at = np.asarray(points, dtype=np.intp)
+        return self.mean[at], self.variance[at]
+
+    def bound(self, c: float) -> Array:
+        """mean + c·std on all candidates (n,): ucb with c = √beta, lcb with c = -√beta."""
+        values = c * self.std
+        values += self.mean
+        return frozen(values)
 
 
 @dataclass(frozen=True, eq=False)
-class TrackedPosterior(ReadOnly):
+class TrackedPosterior(OnCandidates):
     """Posterior mean and variance on n fixed candidates, kept up to date at O(t·n) per observation."""
 
     kernel: Kernel
@@ -45,42 +71,22 @@ class TrackedPosterior(ReadOnly):
     information_gain: float = 0.0
     """½ log det(I + Σ⁻¹K) of the observations so far, Σ = diag(σ_i²)."""
     observed: tuple[int, ...] = ()
-    """Which candidates were observed, in order."""
     whitened: tuple[float, ...] = ()
     """Their values, each minus what was expected after those before it, over its predictive standard deviation."""
 
-    @property
-    def t(self) -> int:
-        """Number of observations."""
-        return len(self.observed)
-
     def update(self, index: int, y: float, noise: float | None = None) -> TrackedPosterior:
         """The posterior with one more observation, at the candidate with this index."""
-        check_value(y)
-        check_noise(noise)
+        factors.check_value(y)
+        factors.check_noise(noise)
         known = self._factor_for(noise)
         row = known.row(index)
         prior = self.prior_variance[index]
-        variance_of_noise = float(noise_variance(self.noise, prior, noise))
+        variance_of_noise = float(factors.noise_variance(self.noise, prior, noise))
         s = math.sqrt(max(float(prior - row @ row), 0.0) + variance_of_noise)
         factor, v = known.extended(index, row, s)
         z = float(y - self.mean[index]) / s
-        mean = v * z
-        mean += self.mean
-        variance = v * v
-        np.subtract(self.variance, variance, out=variance)
-        np.maximum(variance, 0.0, out=variance)
         gain = self.information_gain + math.log(s) - 0.5 * math.log(variance_of_noise)
-        return self._with(mean, variance, factor, gain, (*self.observed, index), (*self.whitened, z))
-
-    def _factor_for(self, noise: float | None) -> Factor:
-        """The factor, in the form that keeps its digits with so little noise."""
-        if noise is None or not isinstance(self._factor, ProductFactor):
-            return self._factor
-        if noise >= PRODUCT_NOISE * math.sqrt(self.prior_variance.max()):
-            return self._factor
-        rows, L = RowFactor.of(self.kernel, self.points), self._factor.L
-        return rows.started(self.observed, L, np.zeros(len(L)))[0]
+        return self._moved(v * z, v * v, factor, gain, (*self.observed, index), (*self.whitened, z))
 
     def started(self, observed: Sequence[int], y: Array, noise: ArrayLike | None) -> TrackedPosterior:
         """This prior after all these observations at once, by one factorisation."""
@@ -89,44 +95,25 @@ class TrackedPosterior(ReadOnly):
         if not len(observed):
             return self
         indices = list(observed)
-        L, variances = factorised(self.kernel, self.noise, self.points[indices], noise)
-        white = whitened(L, y - self.mean[indices])
+        L, variances = factors.factorised(self.kernel, self.noise, self.points[indices], noise)
+        white = factors.whitened(L, y - self.mean[indices])
         factor, change, squares = self._factor.started(indices, L, white)
+        gain = float(np.log(L.diagonal()).sum() - 0.5 * np.log(variances).sum())
+        return self._moved(change, squares, factor, gain, tuple(indices), tuple(white.tolist()))
+
+    def _moved(self, change: Array, squares: Array, *told: Any) -> TrackedPosterior:
+        """With this change of the mean, the variance less these squares (both overwritten), and the fields after."""
         change += self.mean
         np.subtract(self.variance, squares, out=squares)
         np.maximum(squares, 0.0, out=squares)
-        gain = float(np.log(L.diagonal()).sum() - 0.5 * np.log(variances).sum())
-        return self._with(change, squares, factor, gain, tuple(indices), tuple(white.tolist()))
-
-    def _with(
-        self,
-        mean: Array,
-        variance: Array,
-        factor: Factor,
-        gain: float,
-        observed: tuple[int, ...],
-        white: tuple[float, ...],
-    ) -> TrackedPosterior:
         known = self.kernel, self.noise, self.points, self.prior_variance
-        return TrackedPosterior(*known, frozen(mean), frozen(variance), factor, gain, observed, white)
+        return TrackedPosterior(*known, frozen(change), frozen(squares), *told)
 
-    @cached_property
-    def std(self) -> Array:
-        """Posterior standard deviation σ_t (n,)."""
-        return frozen(np.sqrt(self.variance))
-
-    def moments(self, points: Sequence[int] | Indices) -> tuple[Array, Array]:
-        """Mean and variance at the candidates with these indices."""
-        at = np.asarray(points, dtype=np.intp)
-        return self.mean[at], self.variance[at]
-
-    def bound(self, c: float) -> Array:
-        """mean + c·std on all candidates (n,): ucb with c = √beta, lcb with c = -√beta."""
-        values = c * self.std
-        values += self.mean
-        return frozen(values)
-
-    def bounds(self, beta: float) -> tuple[Array, Array]:
-        """lcb and ucb: mean ∓ beta^{1/2}·std (n,) each."""
-        width = math.sqrt(beta)
-        return self.bound(-width), self.bound(width)
+    def _factor_for(self, noise: float | None) -> Factor:
+        """The factor, in the form that keeps its digits with so little noise."""
+        if noise is None or not isinstance(self._factor, ProductFactor):
+            return self._factor
+        if noise >= factors.PRODUCT_NOISE * math.sqrt(self.prior_variance.max()):
+            return self._factor
+        rows, L = RowFactor.of(self.kernel, self.points), self._factor.L
+        return rows.started(self.observed, L, np.zeros(len(L)))[0]

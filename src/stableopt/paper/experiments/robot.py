@@ -16,8 +16,8 @@ from stableopt.base.arrays import Array
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.play import play
 from stableopt.loop.rules import ALGORITHMS
+from stableopt.model.hyperparameters import Gamma, LogUniform
 from stableopt.model.learning import Learned
-from stableopt.model.priors import Gamma, LogUniform
 from stableopt.paper.drawing import colour_of
 from stableopt.paper.experiments.base import DEFAULT, FULL, QUICK, Claim, Experiment, Plan, Replicate, Results, Size
 from stableopt.paper.experiments.output import draw_curves

@@ -22,8 +22,8 @@ from stableopt.loop.play import play
 from stableopt.loop.rules import Algorithm, BestSoFar, LargestUcb, OptimisticPessimistic
 from stableopt.model.fit import fit
 from stableopt.model.gp import GP
+from stableopt.model.hyperparameters import LogNormal
 from stableopt.model.kernels import SE
-from stableopt.model.priors import LogNormal
 from stableopt.paper.drawing import colour_of
 from stableopt.paper.experiments.base import (
     DEFAULT,

@@ -1,18 +1,58 @@
-"""What a kernel of one's own gets for free, and how its results are checked: derivatives by central differences.
+"""What every kernel gets for free: coordinates of its hyperparameters, derivatives of its values, checks of both.
 
-Nothing here knows kernels: a function is differentiated, an array is compared with its expected shape.
+Coordinates are numbers without constraints: logs of positive hyperparameters, logits of correlations. Derivatives are
+central differences. Nothing here knows kernels: fields have names and values, functions are differentiated, arrays are
+compared with their expected shape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.base.checks import positive, share
 
+LEARNED = ("lengthscale", "variance", "correlation")  # fields of these names are hyperparameters in every kernel
 _STEP = float(np.cbrt(np.finfo(float).eps))  # relative: errors of truncation and of rounding are about equal
+
+
+def prefix(name: str) -> str:
+    """What the coordinate of a field is called before its name."""
+    return "logit_" if name == "correlation" else "log_"
+
+
+def unconstrained(name: str, value: float | Sequence[float]) -> Array:
+    """The coordinates of a field, one or several."""
+    logs = np.asarray(np.log(np.atleast_1d(value)), dtype=float)
+    return logs if name != "correlation" else logs - np.log1p(-np.atleast_1d(value))
+
+
+def constrained(name: str, like: float | Sequence[float], coordinates: Array) -> float | list[float]:
+    """The value of a field from its coordinates: a number or several, as it was before."""
+    with np.errstate(over="ignore"):  # the constructor of the kernel refuses infinite values
+        numbers = np.exp(coordinates if name != "correlation" else -np.logaddexp(0.0, -coordinates))
+    several: list[float] = numbers.tolist()
+    return several if isinstance(like, Sequence) else several[0]
+
+
+def checked_value(name: str, value: Any) -> float | tuple[float, ...]:
+    """The value of a field as a plain number or as several, or an error that names the field."""
+    if name == "correlation":
+        return share(value, "a correlation strictly between 0 and 1", "try 0.5")
+    dimensions = 0 if name == "variance" else np.ndim(value)
+    if dimensions == 0:
+        return strictly_positive(name, value)
+    if dimensions > 1 or len(value) == 0:
+        raise ValueError(f"expected {name} to be a number or a sequence with one per column, got {value}")
+    return tuple(strictly_positive(name, part) for part in value)
+
+
+def strictly_positive(name: str, value: float) -> float:
+    """A field that is a positive finite number, or an error that names it."""
+    return positive(value, f"a positive finite {name}", "pass a number above 0")
 
 
 class NotFiniteError(ValueError):
@@ -59,10 +99,8 @@ def shaped(source: str, given: Any, shape: tuple[int, ...]) -> Array:
         array = np.array(np.nan)
     if array.shape != shape:
         got = f"shape {array.shape}" if array.ndim else f"{given!r:.100}"
-        raise ValueError(
-            f"expected an array of shape {shape} from {source}, got {got}: "
-            "it has one row per row of X and one column per row of Z"
-        )
+        remedy = "it has one row per row of X and one column per row of Z"
+        raise ValueError(f"expected an array of shape {shape} from {source}, got {got}: {remedy}")
     return array
 
 
@@ -71,8 +109,6 @@ def finite(source: str, given: Any, shape: tuple[int, ...], error: type[ValueErr
     array = shaped(source, given, shape)
     if not np.isfinite(array).all():
         at = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise error(
-            f"expected finite numbers from {source}, got {array[at]} at {list(at)}: "
-            "check_kernel(kernel, X) tests a kernel on points of your choice"
-        )
+        remedy = "check_kernel(kernel, X) tests a kernel on points of your choice"
+        raise error(f"expected finite numbers from {source}, got {array[at]} at {list(at)}: {remedy}")
     return array
