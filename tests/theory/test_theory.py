@@ -149,7 +149,7 @@ def run_of_stableopt(gp, f, schedule, rounds, seed):
     noise, posterior, rows = rng(seed), gp.track([LINE]), []
     for t in range(1, rounds + 1):
         beta = schedule.beta(t, posterior.information_gain)
-        lcb, ucb = posterior.bounds(beta)
+        lcb, ucb = (posterior.bound(sign * math.sqrt(beta)) for sign in (-1, 1))
         decision = int(np.argmax(ucb[AROUND].min(axis=1)))
         point = int(AROUND[decision][np.argmin(lcb[AROUND[decision]])])
         worst = f[AROUND[decision]].min()

@@ -190,6 +190,7 @@ class Integer(Range):
 
     @cached_property
     def choices(self) -> Array:
+        """All of them (m, 1)."""
         return frozen(self.coordinate(np.arange(self.low, self.high + 1))[:, None])
 
     def encode(self, value: Any, name: str) -> Sequence[float]:
