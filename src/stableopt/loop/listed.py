@@ -10,7 +10,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Indices
 from stableopt.base.values import ReadOnly
-from stableopt.loop.measurements import Data
+from stableopt.loop.measurements import Data, Round
 from stableopt.loop.setting import Columns, Intersection, Setting, View
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.maxmin.lists.solvers import ListedMaxMin
@@ -27,7 +27,7 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
     domain: Domain
     uncertainty: UncertaintySet
     seed: int = 0
-    least_initial = 0
+    takes_hints, least_initial = False, 0
 
     def __post_init__(self) -> None:
         _ = self.translation  # a set that does not fit the domain is refused here
@@ -51,15 +51,15 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         return np.hstack([block[i] for block, i in zip(blocks, numbers, strict=True)])
 
     def posterior(
-        self, belief: Belief, data: Data[int], scaled: bool, before: View[int, Array] | None = None
+        self, belief: Belief, rounds: Sequence[Round[int]], scaled: bool, before: View[int, Array] | None = None
     ) -> View[int, Array]:
         """The posterior on all points. What the belief was learned from enters at once, the rest one by one."""
         view = before
         if view is None:
-            first = data.first(belief.t)
+            first = Data.of(rounds[: belief.t])
             view = belief.track(_seen(self.translation.blocks, scaled), first.points, first.y, first.noise)
-        for i in range(view.t, len(data.y)):
-            view = view.update(*data.single(i))
+        for r in rounds[view.t :]:
+            view = view.update(r.point_index, r.y, r.noise)
         return view
 
     def intersection(self, lower: Array, upper: Array) -> Intersection:

@@ -64,13 +64,3 @@ class Data(NamedTuple, Generic[Index]):
         own = [np.nan if r.noise is None else r.noise for r in rounds]
         noise = None if all(r.noise is None for r in rounds) else np.array(own)
         return cls([r.point_index for r in rounds], np.array([r.y for r in rounds]), noise)
-
-    def first(self, n: int) -> Data[Index]:
-        """The first n of them."""
-        noise = None if self.noise is None or np.isnan(self.noise[:n]).all() else self.noise[:n]
-        return Data(self.points[:n], self.y[:n], noise)
-
-    def single(self, i: int) -> tuple[Index, float, float | None]:
-        """Point, value and noise of one of them."""
-        noise = None if self.noise is None or np.isnan(self.noise[i]) else float(self.noise[i])
-        return self.points[i], float(self.y[i]), noise

@@ -24,7 +24,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, frozen
 from stableopt.base.values import ReadOnly
-from stableopt.loop.measurements import Data
+from stableopt.loop.measurements import Round
 from stableopt.maxmin.solver import AnyIndex, Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief
 from stableopt.sets.domains import Domain
@@ -134,6 +134,8 @@ class Setting(ABC, Generic[Index, F]):
     uncertainty: UncertaintySet
     seed: int
     """For all that is random in searches and designs."""
+    takes_hints: bool
+    """Whether its solver is a search, which begins with what is known."""
     least_initial: int
     """How many points of a design a model that is given needs before it can be asked."""
 
@@ -157,11 +159,11 @@ class Setting(ABC, Generic[Index, F]):
 
     @abstractmethod
     def posterior(
-        self, belief: Belief, data: Data[Index], scaled: bool, before: View[Index, F] | None = None
+        self, belief: Belief, rounds: Sequence[Round[Index]], scaled: bool, before: View[Index, F] | None = None
     ) -> View[Index, F] | None:
-        """The posterior after all these data; None where nothing can be said yet.
+        """The posterior after all these rounds; None where nothing can be said yet.
 
-        before: the posterior under the same belief after the first of these data, which may be extended.
+        before: the posterior under the same belief after the first of these rounds, which may be extended.
         """
 
     @abstractmethod

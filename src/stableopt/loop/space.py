@@ -10,7 +10,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.values import ReadOnly
-from stableopt.loop.measurements import Data
+from stableopt.loop.measurements import Data, Round
 from stableopt.loop.setting import Columns, Intersection, Setting, View
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.plan import usual_budget
@@ -40,7 +40,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
     domain: Space | Domain
     uncertainty: UncertaintySet
     seed: int = 0
-    least_initial = 1
+    takes_hints, least_initial = True, 1
 
     def __post_init__(self) -> None:
         _ = self.region  # a set that does not fit the space is refused here
@@ -69,25 +69,25 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         return Z if scaled else self.region.points_space.natural(Z)
 
     def posterior(
-        self, belief: Belief, data: Data[Row], scaled: bool, before: View[Row, Smooth] | None = None
+        self, belief: Belief, rounds: Sequence[Round[Row]], scaled: bool, before: View[Row, Smooth] | None = None
     ) -> View[Row, Smooth] | None:
-        """The posterior after all these data; None without any.
+        """The posterior after all these rounds; None without any.
 
         How many of them enter at once depends on nothing but their number and the belief, so that a run can be
         replayed bit for bit however it was told. The number grows now and then, so that rounding errors do not.
         """
-        t, view = len(data.y), before
+        t, view = len(rounds), before
         at_once = max(1, belief.t, t - t % _AFRESH)
         if t == 0:
             return None
         if view is None or at_once > view.t:
-            first = data.first(at_once)
+            first = Data.of(rounds[:at_once])
             space = self.region.points_space
             view = SpacePosterior(
                 belief.condition(self.inputs(first.points, scaled), first.y, first.noise), space, scaled
             )
-        for i in range(view.t, t):
-            view = view.update(*data.single(i))
+        for r in rounds[view.t :]:
+            view = view.update(r.point_index, r.y, r.noise)
         return view
 
     def intersection(self, lower: Smooth, upper: Smooth) -> Intersection:

@@ -267,6 +267,8 @@ class State(ReadOnly, Generic[Index]):
     @cached_property
     def _hints(self) -> Hints[Index]:
         """Decisions that were good, or new, before; and what was measured where."""
+        if not self.setting.takes_hints:
+            return Hints()
         tried = list(dict.fromkeys(reversed(self.tried())))
         best = sorted(self.rounds, key=lambda r: (-r.lower, r.t))[: _STARTS // 2]
         decisions = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in best)])

@@ -26,7 +26,7 @@ def first_state(
     learned = gp if isinstance(gp, Learned) else None
     columns = setting.columns
     belief = Belief((gp,)) if isinstance(gp, GP) else gp.first(columns.width, columns.categories)
-    posterior = setting.posterior(belief, Data.of(()), learned is not None)
+    posterior = setting.posterior(belief, (), learned is not None)
     state = State(setting, Output(belief, learned, posterior), *betas)
     if not intersects:
         return state
@@ -96,5 +96,5 @@ def _with_posterior(state: State[Index], belief: Belief, *, afresh: bool) -> Sta
     """The state whose posterior knows all rounds."""
     before = None if afresh else state.objective.posterior
     scaled = state.objective.learned is not None
-    posterior = state.setting.posterior(belief, Data.of(state.rounds), scaled, before)
+    posterior = state.setting.posterior(belief, state.rounds, scaled, before)
     return replace(state, objective=replace(state.objective, belief=belief, posterior=posterior))
