@@ -23,7 +23,19 @@ INTENDED = {
 ALL = sorted(set().union(*INTENDED.values()))
 # Everything else that the documentation uses is in one of these.
 MODULES = {
-    "loop": {"ALGORITHMS", "Algorithm", "Choice", "Measurement", "Optimizer", "Query", "Report", "Round", "State"}
+    "loop": {
+        "ALGORITHMS",
+        "Algorithm",
+        "Choice",
+        "Index",
+        "Setting",
+        "Measurement",
+        "Optimizer",
+        "Query",
+        "Report",
+        "Round",
+        "State",
+    }
     | {"SamplingRule", "OptimisticPessimistic", "OptimisticItself", "LargestUcb", "UniformlyRandom"}
     | {"ReportingRule", "BestSoFar", "BestWhenAsked", "BestIntersected", "BestOfAll", "BestExpected", "MostPromising"}
     | {"Last", "Schedule", "Constant", "Alternating", "LikelihoodRatio", "Rkhs", "PaperRkhs", "FixedDesign"}

@@ -16,6 +16,7 @@ from stableopt import plots
 from stableopt.loop import (
     BestOfAll,
     Choice,
+    Index,
     LikelihoodRatio,
     OptimisticPessimistic,
     ReportingRule,
@@ -24,7 +25,6 @@ from stableopt.loop import (
     State,
 )
 from stableopt.maxmin import ContinuousMaxMin, Listing, SpaceRegion
-from stableopt.maxmin.solver import Index
 from stableopt.model import Kernel, check_kernel, fit
 from stableopt.problems import PROBLEMS
 from stableopt.theory import certify
@@ -45,7 +45,7 @@ def one_call() -> None:
     row: Array = cost.decision
     print(row.round(1), cost.optimum_bound)
     grid = so.maximize(lambda x: float(x[0]), so.Grid.linspace(0, 1, 51), 0.1, model=so.GP(so.SE(0.3), noise=0.01))
-    print(grid.decision.round(1), [e.value for e in grid.evaluations])
+    print(grid.decision, [e.value for e in grid.evaluations])
     relative = so.maximize(measured, ranges, {"temperature": "5%"}, environment={"wind": (0, 12)}, callback=enough)
     for line in relative.profile([0.0, 0.5, 1.0]):
         print(line.factor, line.worst_case.lower)
@@ -93,7 +93,7 @@ def sets() -> None:
     print(so.Within(lambda x, z: bool(abs(x - z).max() < 0.1), lambda x, z: np.clip(z, x - 0.1, x + 0.1)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LeastKnown(SamplingRule):
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         points = state.candidates()
@@ -101,7 +101,7 @@ class LeastKnown(SamplingRule):
         return Choice(state.decision_of(point), point)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BestMiddle(ReportingRule):
     def choose(self, state: State[Index]) -> Index:
         decisions = state.tried()
@@ -109,7 +109,7 @@ class BestMiddle(ReportingRule):
         return decisions[int(np.argmax(lower + upper))]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Periodic(Kernel):
     period: float = 1.0
     lengthscale: float = 1.0
@@ -120,7 +120,7 @@ class Periodic(Kernel):
         return np.asarray(np.exp(-2 * (waves**2).sum(axis=-1)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wear(so.OwnSet):
     most: float
 
@@ -131,7 +131,7 @@ class Wear(so.OwnSet):
         return np.clip(Z, X - self.most, X)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Growing(Schedule):
     first: float = 1.0
 

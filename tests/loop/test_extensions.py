@@ -12,6 +12,7 @@ from helpers.refusals import refused
 
 import stableopt as so
 from stableopt.loop import BestSoFar, Choice, OptimisticPessimistic, ReportingRule, SamplingRule, Schedule
+from stableopt.model import Kernel
 
 PRIOR = so.GP(so.SE(0.3), 0.1)
 PLACES = {
@@ -209,3 +210,59 @@ def test_what_cannot_be_written_is_named():
     refused(lambda: written(Plain()), TypeError, "Plain", "dataclass")
     refused(lambda: written(Unwritable({1, 2})), TypeError, "Unwritable.what", "{1, 2}")
     assert "Unwritable" in written(Unwritable("fine"))
+
+
+@everywhere
+def test_what_is_proposed_cannot_be_changed_in_the_state(place):
+    state = started(place).state
+    before = list(state.candidates())
+    points = state.candidates()
+    if isinstance(points, np.ndarray):
+        with pytest.raises(ValueError, match="read-only"):
+            points[:] = 0
+    else:
+        points.clear()
+    assert list(state.candidates()) == before
+
+
+@everywhere
+@pytest.mark.parametrize("points", [[0.3], [[0.3]], [-1], ["left"], [{"x": 0.3}]], ids=repr)
+def test_what_is_no_index_has_no_moments(place, points):
+    state = started(place).state
+    refused(lambda: state.moments(points), ValueError, "expected", "got")
+    assert [len(part) for part in state.moments([])] == [0, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Crooked(Kernel):
+    """Wrong in the way that a test wants."""
+
+    wrong: str
+
+    def values(self, X, Z):
+        K = np.exp(-((X[:, None] - Z) ** 2).sum(axis=-1))
+        return -K if self.wrong == "negative" else K + X[:, :1] if self.wrong == "asymmetric" else K**-1
+
+
+@pytest.mark.parametrize("place", ["a grid", "a space"])
+@pytest.mark.parametrize("wrong", ["negative", "asymmetric", "indefinite"])
+def test_what_is_no_kernel_is_refused_before_anything_is_measured(place, wrong):
+    for kernel in (Crooked(wrong), 2.0 * Crooked(wrong) + so.SE(0.3)):
+        refused(lambda k=kernel: so.Optimizer(*PLACES[place], so.GP(k, 0.1)), ValueError, "Crooked.values", "expected")
+        refused(lambda k=kernel: so.Optimizer(*PLACES[place], so.Learned(k)), ValueError, "Crooked.values", "expected")
+
+
+def test_classes_of_one_name_are_told_apart_by_their_module():
+    def made(module, value):
+        members = {"at": lambda self, t, gain: value, "__module__": module}
+        return dataclass(frozen=True, eq=False)(type("Same", (Schedule,), members))
+
+    one, other = made("one", 4.0), made("other", 9.0)
+    text = so.Optimizer(*PLACES["a grid"], PRIOR, beta=one(), explore=other()).to_json()
+    assert so.Optimizer.from_json(text, classes=[one, other]).beta == 4.0
+    assert so.Optimizer.from_json(text, classes=[other, one]).beta == 4.0
+    moved = text.replace("one.Same", "elsewhere.Same").replace("other.Same", "elsewhere.Same")
+    refused(lambda: so.Optimizer.from_json(moved, classes=[one, other]), ValueError, "one class for", "elsewhere.Same")
+    assert so.Optimizer.from_json(moved, classes=[other]).beta == 9.0
+    assert so.Optimizer.from_json(moved, classes=other).beta == 9.0, "a single class needs no list"
+    refused(lambda: so.Optimizer.from_json(moved, classes=["Same"]), TypeError, "classes=[...]", "Same")

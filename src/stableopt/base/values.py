@@ -5,7 +5,7 @@ Kernels, domains, uncertainty sets and rules are such values: a run's specificat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -60,7 +60,7 @@ def from_dict(data: Any, functions: Functions | None = None, classes: Iterable[t
 
     classes: classes of other packages, which are found by their name, whatever module they are in now.
     """
-    known, named = functions or {}, {cls.__qualname__: cls for cls in classes}
+    known, named = functions or {}, _listed(classes)
 
     def read(item: Any) -> Any:
         if isinstance(item, list):
@@ -77,11 +77,23 @@ def from_dict(data: Any, functions: Functions | None = None, classes: Iterable[t
     return read(data)
 
 
-def _class(kind: Any, classes: Mapping[str, type[Value]]) -> type[Value]:
-    """The class of this name: one of ours, one that was named, or one that is imported anyway."""
+def _listed(classes: Iterable[type[Value]]) -> list[type[Value]]:
+    found = list(classes) if isinstance(classes, Iterable) else [classes]
+    if not all(isinstance(cls, type) and issubclass(cls, Value) for cls in found):
+        raise TypeError(
+            f"expected classes=[...] with classes of rules, kernels, sets or schedules, got {classes!r:.200}"
+        )
+    return found
+
+
+def _class(kind: Any, classes: Sequence[type[Value]]) -> type[Value]:
+    """The class of this name: one of ours, one that was named (it may be in another module now), or one imported."""
     own = isinstance(kind, str) and "." in kind  # not of this package
-    named = (cls for name, cls in classes.items() if own and f".{kind}".endswith(f".{name}"))
-    if found := next(named, _KINDS.get(kind)):
+    named = [cls for cls in classes if own and f".{kind}".endswith(f".{cls.__qualname__}")]
+    exact = [cls for cls in named if _kind(cls) == kind]
+    if len(exact or named) > 1:
+        raise ValueError(f"expected one class for {kind!r}, got {exact or named}: leave out all but the right one")
+    if found := next(iter(exact or named), _KINDS.get(kind)):
         return found
     if own:
         remedy = f"pass classes=[{kind.rsplit('.', 1)[-1]}]"

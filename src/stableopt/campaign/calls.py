@@ -73,10 +73,12 @@ def maximize(
 ) -> Result[NamedDecision]: ...
 @overload
 def maximize(
-    f: Objective, ranges: Sequence[Any] | Domain, tolerance: Any = None, **options: Unpack[Options]
+    f: Objective, ranges: Sequence[Any], tolerance: Any = None, **options: Unpack[Options]
 ) -> Result[Array]: ...
 @overload
-def maximize(f: Objective, ranges: Space, tolerance: Any = None, **options: Unpack[Options]) -> Result[Any]: ...
+def maximize(
+    f: Objective, ranges: Space | Domain, tolerance: Any = None, **options: Unpack[Options]
+) -> Result[Any]: ...
 def maximize(
     f: Objective,
     ranges: Mapping[str, Any] | Sequence[Any] | Space | Domain,
@@ -135,10 +137,12 @@ def minimize(
 ) -> Result[NamedDecision]: ...
 @overload
 def minimize(
-    f: Objective, ranges: Sequence[Any] | Domain, tolerance: Any = None, **options: Unpack[Options]
+    f: Objective, ranges: Sequence[Any], tolerance: Any = None, **options: Unpack[Options]
 ) -> Result[Array]: ...
 @overload
-def minimize(f: Objective, ranges: Space, tolerance: Any = None, **options: Unpack[Options]) -> Result[Any]: ...
+def minimize(
+    f: Objective, ranges: Space | Domain, tolerance: Any = None, **options: Unpack[Options]
+) -> Result[Any]: ...
 def minimize(
     f: Objective,
     ranges: Mapping[str, Any] | Sequence[Any] | Space | Domain,

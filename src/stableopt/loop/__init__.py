@@ -33,11 +33,12 @@ from stableopt.loop.schedules import (
     Rkhs,
     Schedule,
 )
+from stableopt.loop.setting import Setting
 from stableopt.loop.state import State
-from stableopt.maxmin.solver import Choice
+from stableopt.maxmin.solver import Choice, Index
 
 __all__ = ["ALGORITHMS", "Algorithm", "Alternating", "BayesianBox", "BayesianFinite", "BestExpected"]
 __all__ += ["BestIntersected", "BestOfAll", "BestSoFar", "BestWhenAsked", "Calibrated", "Choice", "Constant"]
-__all__ += ["FixedDesign", "LargestUcb", "Last", "LikelihoodRatio", "Measurement", "MostPromising"]
+__all__ += ["FixedDesign", "Index", "LargestUcb", "Last", "LikelihoodRatio", "Measurement", "MostPromising"]
 __all__ += ["OptimisticItself", "OptimisticPessimistic", "Optimizer", "PaperRkhs", "Query", "Report", "ReportingRule"]
-__all__ += ["Rkhs", "Round", "SamplingRule", "Schedule", "State", "Step", "UniformlyRandom", "play"]
+__all__ += ["Rkhs", "Round", "SamplingRule", "Schedule", "Setting", "State", "Step", "UniformlyRandom", "play"]

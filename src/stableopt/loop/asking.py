@@ -47,7 +47,7 @@ def _sampled(rule: SamplingRule, state: State[Index], seed: int) -> Choice[Index
     try:
         return state.setting.translation.canonical(choice)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"expected {where} to return indices that the state has given out: {error}") from None
+        raise ValueError(f"expected {where} to return indices of a decision and of a point: {error}") from None
 
 
 def _design_point(state: State[Index], number: int, pending: Sequence[Index]) -> Index:

@@ -30,7 +30,7 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
 
 
 def reported_decision(state: State[Index], rule: ReportingRule) -> Index:
-    """What the rule chooses; or, if that may turn into something that failed, the safest decision that may not."""
+    """The rule's decision. If it can reach a point that failed: the safest tried decision that cannot."""
     if not state.rounds:
         raise ValueError("nothing to report yet: tell at least one value first")
     decision = _checked(rule, state, rule.choose(state))
@@ -48,4 +48,6 @@ def _checked(rule: ReportingRule, state: State[Index], decision: Index) -> Index
         return state.setting.translation.canonical(Choice(decision, state.rounds[0].point_index)).decision
     except (TypeError, ValueError) as error:
         where = f"{type(rule).__name__}.choose"
-        raise ValueError(f"expected {where} to return a decision that the state has given out: {error}") from None
+        raise ValueError(
+            f"expected {where} to return the index of a decision, got {decision!r:.200}: {error}"
+        ) from None

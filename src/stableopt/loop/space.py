@@ -185,7 +185,11 @@ class SpacePosterior(ReadOnly):
         return replace(self, model=self.model.update(self._inputs([point])[0], y, noise))
 
     def _inputs(self, points: Sequence[Row]) -> Array:
-        Z = np.array(points)
+        try:
+            Z = np.array(points, dtype=float).reshape(len(points), self.space.dim)
+        except (TypeError, ValueError):
+            rows = f"rows of {self.space.dim} coordinates, as the state gives them out"
+            raise ValueError(f"expected {rows}, got {points!r:.200}") from None
         return Z if self.scaled else self.space.natural(Z)
 
 
@@ -217,7 +221,7 @@ def _allowed(region: SpaceRegion, Z: Array) -> Row:
 
 
 def _effort(region: SpaceRegion, t: int) -> tuple[int, int]:
-    """How many points a search evaluates, and how few of them at a time take as long as so many.
+    """How many points a search evaluates, and the smallest batch that is worth its time.
 
     With very many observations every evaluation is dear: a search costs about as much as learning the model. And a
     point alone takes as long as several then: to read the factor from memory takes time.

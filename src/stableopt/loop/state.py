@@ -228,7 +228,8 @@ class State(ReadOnly, Generic[Index]):
     def imagining(self, points: Sequence[Index], failed: Sequence[Index] = ()) -> State[Index]:
         """A throw-away state in which these points were measured too and gave what the model expects there.
 
-        Those that failed gave the smallest value so far, if that is less, so that their surroundings are left as well.
+        A failed point counts as the smaller of its expected value and the smallest value so far: so its surroundings
+        are left as well.
         """
         posterior = self.objective.posterior
         if posterior is None or not (len(points) or len(failed)):

@@ -15,8 +15,11 @@ from stableopt.loop.measurements import Data, Measurement, Round
 from stableopt.loop.setting import Setting
 from stableopt.loop.state import Output, State
 from stableopt.maxmin.solver import Index
+from stableopt.model.checking import check_own_values
 from stableopt.model.gp import GP
 from stableopt.model.learning import Belief, Learned
+
+_TRIED = 20  # points on which a kernel of one's own is tried
 
 
 def first_state(
@@ -26,6 +29,10 @@ def first_state(
     learned = gp if isinstance(gp, Learned) else None
     columns = setting.columns
     belief = Belief((gp,)) if isinstance(gp, GP) else gp.first(columns.width, columns.categories)
+    if (kernel := belief.gps[0].kernel).has_own_parts:
+        points = setting.candidates()
+        some = points[:: max(1, len(points) // _TRIED)][:_TRIED]
+        check_own_values(kernel, setting.inputs(some, learned is not None))
     posterior = setting.posterior(belief, (), learned is not None)
     state = State(setting, Output(belief, learned, posterior), *betas)
     if not intersects:

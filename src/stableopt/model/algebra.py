@@ -127,6 +127,11 @@ class Kernel(Value, ABC):
         return replace(self, **changes)  # type: ignore[type-var]
 
     @cached_property
+    def has_own_parts(self) -> bool:
+        """Whether it is, or contains, a kernel from outside this package."""
+        return self._own or any(isinstance(v, Kernel) and v.has_own_parts for _, v in self._learnable())
+
+    @cached_property
     def _count(self) -> int:
         return sum(_count(value) for _, value in self._learnable())
 

@@ -54,6 +54,16 @@ def check_kernel(kernel: Kernel, X: ArrayLike) -> None:
     _check_json(kernel)
 
 
+def check_own_values(kernel: Kernel, X: Array) -> None:
+    """Refuse a kernel of one's own, or one with such a part, if its values on the points X are wrong."""
+    if kernel._own:
+        _check_values(kernel, np.unique(X, axis=0))
+    seen = X[:, kernel.columns] if isinstance(kernel, OnColumns) else X
+    for _, part in kernel._learnable():
+        if isinstance(part, Kernel):
+            check_own_values(part, seen)
+
+
 def _check_json(kernel: Kernel) -> None:
     name = type(kernel).__name__
     copy = from_dict(json.loads(json.dumps(kernel.to_dict())))

@@ -45,8 +45,10 @@ class OnCandidates(ReadOnly):
 
     def moments(self, points: Sequence[int]) -> tuple[Array, Array]:
         """Mean and variance at the candidates with these indices."""
-        at = np.asarray(points, dtype=np.intp)
-        return self.mean[at], self.variance[at]
+        at = np.asarray(points)
+        if at.ndim != 1 or (at.size and (at.dtype.kind not in "iu" or at.min() < 0 or at.max() >= len(self.mean))):
+            raise ValueError(f"expected numbers of points from 0 to {len(self.mean) - 1}, got {points!r:.200}")
+        return self.mean[at.astype(np.intp)], self.variance[at.astype(np.intp)]
 
     def bound(self, c: float) -> Array:
         """mean + c·std on all candidates (n,): ucb with c = √beta, lcb with c = -√beta."""

@@ -42,7 +42,8 @@ class RowwiseSet(Perturbation, ABC):
 class OwnSet(RowwiseSet):
     """Base of a set of your own: a frozen dataclass with `contains`, and with `project` for continuous domains.
 
-    Both get rows of the coordinates that may change, in your own units. ``columns`` names them; all numbers otherwise.
+    Both get rows of the coordinates that may change, in your own units: all numbers, unless a field ``columns`` names
+    some. In a space with whole numbers it must name floats.
     With `scaled`, the set has stability profiles, too.
     """
 

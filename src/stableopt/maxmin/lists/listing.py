@@ -100,7 +100,8 @@ class Listing(ReadOnly):
         numbers = choice.decision, choice.point
         limits = self.solver.n_decisions, self.solver.n_points
         if not all(is_whole(number, 0) and number < n for number, n in zip(numbers, limits, strict=True)):
-            raise ValueError(f"expected a decision below {limits[0]} and a point below {limits[1]}, got {numbers}")
+            most = f"a decision from 0 to {limits[0] - 1} and a point from 0 to {limits[1] - 1}"
+            raise ValueError(f"expected {most}, got {numbers[0]!r:.80} and {numbers[1]!r:.80}")
         return choice._replace(decision=int(choice.decision), point=int(choice.point))
 
     def home(self, decision: int) -> Indices:
@@ -121,7 +122,7 @@ class Listing(ReadOnly):
     @cached_property
     def reachable(self) -> Indices:
         """All points with a θ that the adversary may choose."""
-        return np.add.outer(np.arange(len(self.domain)) * len(self._theta), self._allowed).ravel()
+        return frozen(np.add.outer(np.arange(len(self.domain)) * len(self._theta), self._allowed).ravel())
 
     @property
     def _groups(self) -> Groups | None:

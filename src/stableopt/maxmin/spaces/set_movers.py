@@ -202,7 +202,7 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
     whole = [label for label, v in zip(labels, ranges, strict=True) if isinstance(v, Integer)]
     if isinstance(perturbation, Ellipsoid | RowwiseSet) and whole:
         kind = type(perturbation).__name__
-        raise ValueError(f"expected floats for {kind}, got the integers {whole}: use Rectangle for them")
+        raise ValueError(f"expected floats for {kind}, got the integers {whole}: name the floats in columns=[...]")
     if isinstance(perturbation, RowwiseSet):
         return [OwnMover(columns, ranges, perturbation)]
     own = replace(perturbation, columns=None)  # type: ignore[type-var]
