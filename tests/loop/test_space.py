@@ -758,3 +758,59 @@ def test_a_run_finds_the_stable_optimum_and_not_the_peak(thorough):
 
     result = maximize(f, [(0, 1)], 0.08, evaluations=20)
     assert result.decision[0] == pytest.approx(0.7, abs=0.04)
+
+
+# ------------------------------------------------------------------------------------------- log scales, and reports
+
+
+def test_on_a_log_scale_the_low_end_of_a_wide_tolerance_is_searched(thorough):
+    """In the user's units, 1 to 100 is a thirtieth of the way from 1 to 3100; on the model's scale it is most of it."""
+    domain, theta = Space([Float(1, 1e4, log=True)]), Parameters(Space([(0, 1)]))
+    optimizer = Optimizer(domain, Rectangle(3000.0) * theta, GP(SE([0.9, 0.6]), noise=0.05))
+    optimizer.tell([[67, 0.6], [17, 0.7], [17, 0.1]], [0, -0.1, -1.5])
+    optimizer.tell([4200, 1.0], -0.6, decision=[100.0])
+    state = optimizer.state
+    decision, low = (
+        state.setting.translation.decision_index([100.0]),
+        state.setting.translation.point_index([7.1, 0.0]),
+    )
+    assert state.pessimistic(decision).value <= state.bounds([low])[0][0] < -2.56
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["rows", "whole numbers"])
+def test_worst_cases_on_a_log_scale_are_those_of_enumeration(kind, seed, thorough):
+    rng = np.random.default_rng([seed, 5])
+    values = np.array([0.1, 0.5, 0.9]) if kind == "rows" else np.arange(10.0)
+    theta = Parameters(values[:, None]) if kind == "rows" else Parameters(Space([Integer(0, 9)]))
+    gp = GP(SE([0.9, 0.6 if kind == "rows" else 4.0]), 0.05)
+    optimizer = Optimizer(Space([Float(1, 1e4, log=True)]), Rectangle(3000.0) * theta, gp, seed=seed)
+    m = int(rng.integers(3, 12))
+    X = np.column_stack([np.exp(rng.random(m) * math.log(1e4)), rng.choice(values, m)])
+    optimizer.tell(X, rng.normal(size=m))
+    state = optimizer.state
+    for x in np.exp(rng.random(3) * math.log(1e4)).tolist():
+        fine = np.linspace(math.log(max(1.0, x - 3000)), math.log(min(1e4, x + 3000)), 400)
+        points = np.stack(np.meshgrid(fine, values, indexing="ij"), axis=-1).reshape(-1, 2)
+        mean, variance = state.posterior.model(points)
+        worst = state.pessimistic(state.setting.translation.decision_index([x])).value
+        assert worst <= float((mean - 2 * np.sqrt(variance)).min()) + 1e-3
+
+
+@pytest.mark.parametrize("noise", [1e-12, 0.05])
+@pytest.mark.parametrize("lengthscale", [0.1, 10.0])
+def test_a_report_does_not_contradict_itself(noise, lengthscale):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        optimizer = Optimizer(
+            LINE, Rectangle(0.1), GP(SE(lengthscale), noise), algorithm=FRONT_DOOR.algorithm, seed=seed
+        )
+        for _ in range(10):
+            optimizer.tell(
+                {"x": float(rng.integers(0, 3)) / 2}, float(rng.normal())
+            )  # values that contradict each other
+        report, state = optimizer.report(), optimizer.state
+        lower, upper = state.bounds_of(list(dict.fromkeys(state.tried())))
+        assert report.lower <= report.upper <= report.optimum_upper
+        scale = 1e-6 * (1 + abs(report.optimum_upper))
+        assert upper.max() <= report.optimum_upper + scale and lower.max() <= report.lower + scale

@@ -31,7 +31,7 @@ def test_a_file_of_an_earlier_version_is_read_and_goes_on_as_it_was(name):
     report = optimizer.report()
     assert len(optimizer.rounds) == len(stored["run"]["rounds"])
     for key in ("lower", "upper", "optimum_upper"):
-        assert getattr(report, key) == pytest.approx(stored[key], rel=1e-6, abs=1e-6)
+        assert getattr(report, key) == pytest.approx(stored[key], rel=1e-4, abs=1e-4)
     assert json.loads(optimizer.to_json()) == stored["run"], "it is written as it was read"
     if name != "bayes":  # a search may end elsewhere on another processor
         assert plain(report.decision) == pytest.approx(stored["decision"], abs=1e-4)

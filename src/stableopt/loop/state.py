@@ -157,9 +157,23 @@ class State(ReadOnly, Generic[Index]):
             low, high = self.intersected.lower, self.intersected.upper
             worst, upper = self._solver.worst(decision, low), self._solver.worst(decision, high).value
             return Certificate(worst, upper, self._solver.maximin(high))
-        upper = self._worst_case(decision, math.sqrt(self.beta)).value
+        worst, highest = self.pessimistic(decision), self._worst_case(decision, math.sqrt(self.beta))
+        if worst.exact and highest.exact:
+            return Certificate(worst, highest.value, self._optimum)
+        worst, upper = self._bracket(worst, highest)
         best = self._optimum
-        return Certificate(self.pessimistic(decision), upper, best._replace(value=max(best.value + best.gap, upper)))
+        # A search may miss the best decision, but must not contradict what is known of those that were tried.
+        tried = self._solver.best(list(dict.fromkeys(self.tried())), self.ucb, self._hints)
+        optimum = max(best.value + best.gap, upper, tried.value)
+        return Certificate(worst, upper, best._replace(value=optimum, gap=optimum - best.value))
+
+    def _bracket(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
+        """Where lcb is smallest, and the smallest ucb, from both places that two searches found: each may miss one."""
+        points = [worst.point, highest.point]
+        lcb, ucb = self.bounds(points)
+        at = int(np.argmin(lcb))
+        lower = worst.value if at == 0 else float(lcb[at])
+        return worst._replace(point=points[at], value=min(lower, float(ucb.min()))), float(ucb.min())
 
     @cached_property
     def _optimum(self) -> Choice[Index]:
@@ -184,9 +198,11 @@ class State(ReadOnly, Generic[Index]):
         bound = self.lcb
         if intersected and self.intersected is not None:
             bound = self.intersected.lower
-        if not tried:
-            return self._solver.maximin(bound, self._hints).decision
-        return self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints).decision
+        found = None if tried else self._solver.maximin(bound, self._hints)
+        if found is not None and found.exact:
+            return found.decision
+        best = self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints)
+        return best.decision if found is None or best.value > found.value else found.decision
 
     def expected(self) -> Index:
         """The decision with the largest worst-case posterior mean, of all."""

@@ -309,6 +309,49 @@ class NormMover(RangeMover):
         return np.asarray(found[(found != s).any(axis=1)])
 
 
+class IntervalMover(NormMover):
+    """x'_j anywhere between x_j − r_j and x_j + r_j, r = reach + fraction·|x|, and in the domain: a box on log scales.
+
+    A scenario is a share of the way to either end, in coordinates. On a log scale the way down may be a thin sliver in
+    the user's units and most of it in coordinates: offsets in units of r would hardly ever lead there.
+    """
+
+    def __init__(self, columns: Sequence[int], ranges: Sequence[Range], reach: Array, fraction: Array) -> None:
+        super().__init__(columns, ranges, math.inf, reach, fraction)
+
+    def _way(self, C: Array) -> tuple[Array, Array, Array, Array]:
+        """How far it is down and up from C, in coordinates, and how both ends change with C."""
+        x = self._values(C)
+        reach, low, high = self._reaches(x), *self._ends
+        ends, slopes = [], []
+        for sign, limit in ((-1, low), (+1, high)):
+            inside = sign * (x + sign * reach - limit) < 0
+            end = np.where(inside, x + sign * reach, limit)
+            slope = 1 + sign * self._fraction * np.sign(x)
+            slopes.append(np.where(inside, np.where(self._log, slope * x / end, slope), 0.0))
+            ends.append(self._coordinates(end))
+        return np.maximum(C - ends[0], 0.0), np.maximum(ends[1] - C, 0.0), slopes[0], slopes[1]
+
+    def move(self, C: Array, S: Array) -> Array:
+        down, up, _, _ = self._way(C)
+        return np.clip(C + np.where(S > 0, up, down) * S, self._lower, self._upper)
+
+    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        down, up, low_slope, high_slope = self._way(C)
+        upwards = (S > 0) | ((S == 0) & (up > 0) & ((G < 0) | (down == 0)))  # at x itself: where a descent can go
+        by_x = G * (1 + np.abs(S) * (np.where(upwards, high_slope, low_slope) - 1))
+        return by_x, G * np.where(upwards, up, down)
+
+    def project_inside(self, C: Array, S: Array) -> Array:
+        down, up, _, _ = self._way(C)
+        return np.clip(S, np.where(down > 0, -1.0, 0.0), np.where(up > 0, 1.0, 0.0))
+
+    def scenario_of(self, C: Array, U: Array) -> Array:
+        down, up, _, _ = self._way(C)
+        way = np.where(U > C, up, down)
+        return self.project(C, np.where(way > 0, (U - C) / _divisor(way), 0.0))
+
+
 @dataclass
 class ChoiceMover(Mover):
     """Any of finitely many rows; a scenario is the number of one. Number 0 is the nominal row, if there is one."""

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, NormMover, RangeMover, into_ball
+from stableopt.maxmin.spaces.movers import ChoiceMover, IntervalMover, Mover, NormMover, RangeMover, into_ball
 from stableopt.sets.own import RowwiseSet
 from stableopt.sets.perturbations import Ellipsoid, NormBall, Rectangle, Relative
 from stableopt.sets.spaces import Space
@@ -202,7 +202,8 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
     whole = [label for label, v in zip(labels, ranges, strict=True) if isinstance(v, Integer)]
     if isinstance(perturbation, Ellipsoid | RowwiseSet) and whole:
         kind = type(perturbation).__name__
-        raise ValueError(f"expected floats for {kind}, got the integers {whole}: name the floats in columns=[...]")
+        remedy = "use Rectangle for them, or name the floats: columns=[...]"
+        raise ValueError(f"expected floats for {kind}, got the integers {whole}: {remedy}")
     if isinstance(perturbation, RowwiseSet):
         return [OwnMover(columns, ranges, perturbation)]
     own = replace(perturbation, columns=None)  # type: ignore[type-var]
@@ -219,8 +220,18 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
     _check_widths(reach + fraction * largest, ranges, labels)
     free = np.flatnonzero((reach > 0) | (fraction > 0)).tolist()  # without the coordinates that cannot change
     order = own.order if isinstance(own, NormBall) else math.inf
-    kept = [columns[i] for i in free], [ranges[i] for i in free]
-    return [NormMover(*kept, order, reach[free], fraction[free])] if free else []
+    # A box is one interval for each number: on log scales they have movers of their own.
+    box = order == math.inf or len(free) == 1
+    curved = [i for i in free if box and ranges[i].log and not isinstance(ranges[i], Integer)]
+    plain = [i for i in free if i not in curved]
+    movers: list[Mover] = []
+    if plain:
+        kept = [columns[i] for i in plain], [ranges[i] for i in plain]
+        movers.append(NormMover(*kept, order, reach[plain], fraction[plain]))
+    if curved:
+        kept = [columns[i] for i in curved], [ranges[i] for i in curved]
+        movers.append(IntervalMover(*kept, reach[curved], fraction[curved]))
+    return movers
 
 
 def _check_widths(reach: Array, ranges: Sequence[Range], labels: Sequence[str]) -> None:
