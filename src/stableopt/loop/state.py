@@ -161,19 +161,20 @@ class State(ReadOnly, Generic[Index]):
         if worst.exact and highest.exact:
             return Certificate(worst, highest.value, self._optimum)
         worst, upper = self._bracket(worst, highest)
-        best = self._optimum
+        best, optimum = self._optimum, max(self._optimum.value + self._optimum.gap, upper)
         # A search may miss the best decision, but must not contradict what is known of those that were tried.
         tried = self._solver.best(list(dict.fromkeys(self.tried())), self.ucb, self._hints)
-        optimum = max(best.value + best.gap, upper, tried.value)
-        return Certificate(worst, upper, best._replace(value=optimum, gap=optimum - best.value))
+        if _clearly_below(optimum, tried.value):
+            best, optimum = best._replace(gap=tried.value - best.value), tried.value
+        return Certificate(worst, upper, best._replace(value=optimum))
 
     def _bracket(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
-        """Where lcb is smallest, and the smallest ucb, from both places that two searches found: each may miss one."""
-        points = [worst.point, highest.point]
-        lcb, ucb = self.bounds(points)
-        at = int(np.argmin(lcb))
-        lower = worst.value if at == 0 else float(lcb[at])
-        return worst._replace(point=points[at], value=min(lower, float(ucb.min()))), float(ucb.min())
+        """The smallest lcb and the smallest ucb, each also where the other was found: a search may miss a place."""
+        lcb, ucb = (float(bound[0]) for bound in (self.bounds([highest.point])[0], self.bounds([worst.point])[1]))
+        if _clearly_below(lcb, worst.value):
+            worst = worst._replace(point=highest.point, value=lcb)
+        upper = ucb if _clearly_below(ucb, highest.value) else highest.value
+        return worst._replace(value=min(worst.value, upper)), upper
 
     @cached_property
     def _optimum(self) -> Choice[Index]:
@@ -291,3 +292,8 @@ class State(ReadOnly, Generic[Index]):
         decisions = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in best)])
         data = Data.of(self.rounds)
         return Hints(list(decisions), data.points, data.y.tolist())
+
+
+def _clearly_below(value: float, other: float) -> bool:
+    """Whether it is smaller by more than rounding: one bound has several ways to be computed."""
+    return value < other - 1e-9 * (1 + abs(other))
