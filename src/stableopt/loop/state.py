@@ -25,6 +25,7 @@ from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief, Learned
 
 _STARTS = 32  # past decisions that a search starts from
+_CONTENDERS = 128  # past decisions that a search is compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +164,7 @@ class State(ReadOnly, Generic[Index]):
         worst, upper = self._bracket(worst, highest)
         best, optimum = self._optimum, max(self._optimum.value + self._optimum.gap, upper)
         # A search may miss the best decision, but must not contradict what is known of those that were tried.
-        tried = self._solver.best(list(dict.fromkeys(self.tried())), self.ucb, self._hints)
+        tried = self._solver.best(self._contenders, self.ucb, self._hints)
         if _clearly_below(optimum, tried.value):
             best, optimum = best._replace(gap=tried.value - best.value), tried.value
         return Certificate(worst, upper, best._replace(value=optimum))
@@ -175,6 +176,15 @@ class State(ReadOnly, Generic[Index]):
             worst = worst._replace(point=highest.point, value=lcb)
         upper = ucb if _clearly_below(ucb, highest.value) else highest.value
         return worst._replace(value=min(worst.value, upper)), upper
+
+    @cached_property
+    def _contenders(self) -> list[Index]:
+        """The decisions tried; of very many, those where the highest values were measured."""
+        tried = dict.fromkeys(self.tried(), -math.inf)
+        for r in self.rounds:
+            if r.decision_index in tried:
+                tried[r.decision_index] = max(tried[r.decision_index], r.y)
+        return sorted(tried, key=lambda index: -tried[index])[:_CONTENDERS] if len(tried) > _CONTENDERS else list(tried)
 
     @cached_property
     def _optimum(self) -> Choice[Index]:
@@ -202,8 +212,10 @@ class State(ReadOnly, Generic[Index]):
         found = None if tried else self._solver.maximin(bound, self._hints)
         if found is not None and found.exact:
             return found.decision
-        best = self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints)
-        return best.decision if found is None or best.value > found.value else found.decision
+        if found is None:
+            return self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints).decision
+        best = self._solver.best(self._contenders, bound, self._hints)
+        return best.decision if best.value > found.value else found.decision
 
     def expected(self) -> Index:
         """The decision with the largest worst-case posterior mean, of all."""
