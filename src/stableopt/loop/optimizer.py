@@ -186,7 +186,8 @@ class Optimizer:
     def _with_betas(self, state: State) -> State:
         """The state with the β of its round: the one that certifies and the one that explores."""
         t, gain = state.t + 1, state.information_gain
-        return with_betas(state, self.schedule.beta(t, gain), self.exploring.beta(t, gain))
+        beta = self.schedule.beta(t, gain)
+        return with_betas(state, beta, beta if self.exploring is self.schedule else self.exploring.beta(t, gain))
 
     def report(self) -> Report:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""

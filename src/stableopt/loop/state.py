@@ -171,10 +171,10 @@ class State(ReadOnly, Generic[Index]):
 
     def _bracket(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
         """The smallest lcb and the smallest ucb, each also where the other was found: a search may miss a place."""
-        lcb, ucb = (float(bound[0]) for bound in (self.bounds([highest.point])[0], self.bounds([worst.point])[1]))
-        if _clearly_below(lcb, worst.value):
-            worst = worst._replace(point=highest.point, value=lcb)
-        upper = ucb if _clearly_below(ucb, highest.value) else highest.value
+        lcb, ucb = self.bounds([highest.point, worst.point])
+        if _clearly_below(float(lcb[0]), worst.value):
+            worst = worst._replace(point=highest.point, value=float(lcb[0]))
+        upper = float(ucb[1]) if _clearly_below(float(ucb[1]), highest.value) else highest.value
         return worst._replace(value=min(worst.value, upper)), upper
 
     @cached_property
@@ -209,11 +209,11 @@ class State(ReadOnly, Generic[Index]):
         bound = self.lcb
         if intersected and self.intersected is not None:
             bound = self.intersected.lower
-        found = None if tried else self._solver.maximin(bound, self._hints)
-        if found is not None and found.exact:
-            return found.decision
-        if found is None:
+        if tried:
             return self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints).decision
+        found = self._solver.maximin(bound, self._hints)
+        if found.exact:
+            return found.decision
         best = self._solver.best(self._contenders, bound, self._hints)
         return best.decision if best.value > found.value else found.decision
 

@@ -104,4 +104,4 @@ def _with_posterior(state: State[Index], belief: Belief, *, afresh: bool) -> Sta
     before = None if afresh else state.objective.posterior
     scaled = state.objective.learned is not None
     posterior = state.setting.posterior(belief, state.rounds, scaled, before)
-    return replace(state, objective=replace(state.objective, belief=belief, posterior=posterior))
+    return replace(state, objective=Output(belief, state.objective.learned, posterior))
