@@ -173,6 +173,10 @@ class Kernel(Value, ABC):
         """ν and the lengthscale of a Matérn kernel, ν = ∞ for a squared exponential one; None for all others."""
         return None
 
+    def _as_categorical(self) -> float | None:
+        """The correlation of a `Categorical` kernel; None for all others."""
+        return None
+
     # Defaults for a kernel that only has `values`. The kernels of this package have better ones.
 
     def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:

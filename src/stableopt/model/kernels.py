@@ -212,6 +212,9 @@ class Categorical(Kernel):
     def _factor(self, blocks: Blocks) -> Factors | None:
         return [self if block else None for block in blocks]
 
+    def _as_categorical(self) -> float:
+        return self.correlation
+
 
 def _zeros(kernel: Kernel, X: Array, wrt: Wrt) -> Array:
     return np.zeros(X.shape if wrt == "inputs" else len(kernel.params))

@@ -2,7 +2,8 @@
 
 A search evaluates a bound thousands of times at a handful of points. The general way (kernel objects, pullbacks,
 triangular solves) spends most of its time between the arithmetic then. Here it is written out for variance · g(r) with
-g squared exponential or Matérn 3/2 or 5/2. L⁻¹ is kept: products with it are as accurate as solves with L.
+g squared exponential or Matérn 3/2 or 5/2, times a correlation where categories differ. L⁻¹ is kept: products with it
+are as accurate as solves with L.
 Posteriors of one kind of kernel with different hyperparameters are evaluated together, as a mixture (see `mixtures`).
 
 Notation (see `gp`, `kernels` and `mixtures`)
@@ -15,14 +16,14 @@ Notation (see `gp`, `kernels` and `mixtures`)
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import lapack
 
 from stableopt.base.arrays import Array
-from stableopt.model.algebra import Kernel, Scaled
+from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled
 from stableopt.model.factors import chunks
 
 LARGEST = 512  # observations: with more, triangular solves are faster than products with L⁻¹
@@ -105,17 +106,58 @@ def _mixed(each: Sequence[_Moments]) -> tuple[Array, Array]:
     return mean, np.sqrt(variance)
 
 
+class _Form(NamedTuple):
+    """A kernel that is written out: variance · g(r) · Π of correlations, one for each category that differs."""
+
+    order: float
+    """Of the Matérn function g; infinity for the squared exponential."""
+    scale: Array
+    """Lengthscales of all columns (p,); infinity where a column is no part of r."""
+    variance: float
+    correlations: list[tuple[int, float]]
+    """Columns of categories, and what the kernel is multiplied by where they differ."""
+
+    @classmethod
+    def of(cls, kernel: Kernel, width: int) -> Self | None:
+        """None for a kernel of any other form."""
+        variance, correlations, scale = 1.0, [], np.full(width, math.inf)
+        order: float | None = None
+        for part, columns in _factors(kernel, range(width)):
+            known, correlation = part._as_matern(), part._as_categorical()
+            if isinstance(part, Scaled):
+                variance *= part.variance
+            elif correlation is not None:
+                correlations += [(column, correlation) for column in columns]
+            elif order is None and known is not None and known[0] in (1.5, 2.5, math.inf):
+                order, scale[list(columns)] = known
+            else:
+                return None
+        return None if order is None else cls(order, scale, variance, correlations)
+
+
+def _factors(kernel: Kernel, columns: Sequence[int]) -> Iterator[tuple[Kernel, Sequence[int]]]:
+    """The factors of a product with the columns that each of them sees; `Scaled` stands for its variance alone."""
+    if isinstance(kernel, Product):
+        yield from _factors(kernel.left, columns)
+        yield from _factors(kernel.right, columns)
+    elif isinstance(kernel, OnColumns):
+        yield from _factors(kernel.kernel, [columns[c] for c in kernel.columns])
+    else:
+        yield kernel, columns
+        if isinstance(kernel, Scaled):
+            yield from _factors(kernel.kernel, columns)
+
+
 class _Stationary:
     """One posterior."""
 
-    def __init__(self, order: float, lengthscale: float | Sequence[float], variance: float, part: Ingredients) -> None:
+    def __init__(self, form: _Form, part: Ingredients) -> None:
         from scipy.spatial.distance import cdist
 
         self._distances = cdist
-        self._order = order
-        self._variance, self._mean = variance, part.mean
-        self._scale = np.broadcast_to(np.asarray(lengthscale, dtype=float), part.X.shape[1:]).copy()
+        self._order, self._scale, self._variance, self._mean = form.order, form.scale, form.variance, part.mean
         self.x = part.X / self._scale
+        self._categories = [(column, part.X[:, column].copy(), rho) for column, rho in form.correlations]
         self._whitened = part.whitened
         inverse, _ = lapack.dtrtri(part.factor, lower=1)
         self._inverse = np.ascontiguousarray(np.tril(inverse))
@@ -123,19 +165,20 @@ class _Stationary:
 
     @classmethod
     def of(cls, part: Ingredients) -> Self | None:
-        own = part.kernel
-        kernel, variance = (own.kernel, own.variance) if isinstance(own, Scaled) else (own, 1.0)
-        known = kernel._as_matern()
-        if known is None or known[0] not in (1.5, 2.5, math.inf):
-            return None
         if not isinstance(part.mean, float) or not 0 < len(part.X) <= LARGEST:
             return None
-        return cls(*known, variance, part)
+        form = _Form.of(part.kernel, part.X.shape[1])
+        return None if form is None else cls(form, part)
 
     def moments(self, Z: Array, slopes: bool) -> _Moments:
         """At the rows of Z; H only if slopes are wanted."""
         z = Z / self._scale
         K, H = self._kernel(z, slopes)
+        for column, known, correlation in self._categories:
+            alike = np.where(Z[:, column, None] == known, 1.0, correlation)
+            K *= alike
+            if slopes:
+                H *= alike
         V = K @ self._inverse.T
         variance = self._variance - np.einsum("ij,ij->i", V, V)
         variance[variance <= 4e-16 * self._variance] = 0.0
