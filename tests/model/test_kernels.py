@@ -443,7 +443,7 @@ def test_errors_say_what_was_expected_and_what_came(message, call):
 def test_a_class_is_abstract_or_final_and_no_implemented_method_is_overridden():
     modules = kernels, algebra
     classes = {c for m in modules for c in vars(m).values() if inspect.isclass(c) and issubclass(c, Kernel)}
-    defaults = {"gradient", "_with_pullback", "_factor", "_as_matern", "_as_categorical"}  # of a kernel that only has values
+    defaults = {"gradient", "_with_pullback", "_factor", "_as_matern", "_as_categorical"}  # with values only
     assert {c.__name__ for c in classes if not inspect.isabstract(c)} == {
         "SE", "Matern", "Linear", "Categorical", "Scaled", "Sum", "Product", "OnColumns",
     }  # fmt: skip
