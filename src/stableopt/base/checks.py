@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LARGEST_NOISE = 1e150  # standard deviation: its square is a number
+LARGEST_VALUE = 1e140  # of f: its square is a number, also times very many observations, and so is that of its inverse
 
 
 def is_number(value: Any) -> bool:
@@ -17,6 +18,11 @@ def is_number(value: Any) -> bool:
     value = value.item() if isinstance(value, np.generic) else value  # a comparison of float32 with 1e308 overflows
     # What is beyond 1e308 is infinite, or will be after the next step.
     return isinstance(value, int | float) and not isinstance(value, bool) and -1e308 <= value <= 1e308
+
+
+def is_value(value: Any) -> bool:
+    """Whether it is a number that f may have: beyond, the arithmetic of models would overflow."""
+    return is_number(value) and -LARGEST_VALUE <= float(value) <= LARGEST_VALUE
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -68,8 +74,16 @@ def matrix(values: ArrayLike, what: str) -> NDArray[np.float64]:
     return array
 
 
+def unmasked(values: Any, what: str) -> Any:
+    """The same values, if none of them is masked: NumPy would use what is behind the mask."""
+    if np.ma.is_masked(values):
+        raise ValueError(f"expected {what} without masked values, got {values.tolist()!r:.200}: fill or leave out")
+    return values
+
+
 def numbers(values: ArrayLike, what: str) -> NDArray[np.float64]:
     """An array of numbers, or an error that says what they should have been."""
+    unmasked(values, what)
     try:
         array = np.asarray(values)
     except ValueError:

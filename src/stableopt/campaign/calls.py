@@ -17,11 +17,11 @@ from typing import Any, TypedDict, Unpack, overload
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import not_negative, whole
+from stableopt.base.checks import LARGEST_VALUE, is_value, not_negative, whole
 from stableopt.campaign.results import Assessment, Result
 from stableopt.campaign.tables import experiments
 from stableopt.campaign.words import Words
-from stableopt.loop.answers import Query
+from stableopt.loop.answers import Query, readable
 from stableopt.loop.defaults import EVALUATIONS, FRONT_DOOR, MOST_FAILURES
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.rules import Algorithm
@@ -103,9 +103,9 @@ def maximize(
     """Find the decision whose worst case is best, from at most ``evaluations`` calls of f.
 
     f: takes a point (a dictionary if the ranges are named, else an array) and returns a number. If it raises an
-        exception or returns NaN, the evaluation counts as failed and another point is tried; five failures in a row
-        raise `ObjectiveError`. Whatever exception ends the call has the result so far as its ``result`` (None if
-        there is no value yet), and what went wrong before as its ``errors``.
+        exception or returns NaN (or what is beyond ±1e140), the evaluation counts as failed and another point is
+        tried; five failures in a row raise `ObjectiveError`. Whatever exception ends the call has the result so far
+        as its ``result`` (None if there is no value yet), and what went wrong before as its ``errors``.
     ranges: ``{"temperature": (20, 90)}`` or ``[(20, 90)]``; see `Space` for log scales, integers and categories.
     tolerance: how far a decision may be off, in your units: a number each (``{"temperature": 2.0}``), a percentage of
         the value ("2%"), or any uncertainty set such as ``Ball(0.5)``.
@@ -287,7 +287,13 @@ class Call:
         query = self.optimizer.ask()
         y, error = _measure(self.f, copy.copy(query.point))  # a copy, since f may change it
         self.errors += [error] if error else []
-        _tell(self.optimizer, query, None if y is None else self.sign * y)
+        try:
+            _tell(self.optimizer, query, None if y is None else self.sign * y)
+        except Exception as refused:  # by a model of the user's own, say: the value may have taken a day to measure
+            kept = f"the value {y} at {readable(query.point)} was measured, but could not be added"
+            self.errors.append(f"{kept}: {_said(refused)}")
+            refused.add_note(kept)
+            raise
         self._in_a_row = self._in_a_row + 1 if y is None else 0
         nothing = not self.optimizer.rounds
         if self._in_a_row >= MOST_FAILURES or (self._in_a_row == self.limits.evaluations and nothing):
@@ -318,7 +324,15 @@ def _keep(error: BaseException, result: Result[Any]) -> None:
     known = {"result": result if result.optimizer.rounds else None, "errors": result.errors}
     for name, what in known.items():
         if isinstance(error, ObjectiveError) or not hasattr(type(error), name):
-            setattr(error, name, what)
+            BaseException.__setattr__(error, name, what)  # its class may refuse attributes
+
+
+def _said(error: Exception) -> str:
+    """What an exception says, whatever its class makes of that."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
 
 
 def _measure(f: Objective, point: Any) -> tuple[float | None, str]:
@@ -327,7 +341,7 @@ def _measure(f: Objective, point: Any) -> tuple[float | None, str]:
     try:
         y = f(point)
     except Exception as error:  # what a user's function may raise is not for us to know
-        return None, f"{type(error).__name__}: {error} (at {where})"
+        return None, f"{_said(error)} (at {where})"
     if np.ma.is_masked(y):
         return None, f"a masked value (at {where})"
     try:
@@ -341,8 +355,8 @@ def _measure(f: Objective, point: Any) -> tuple[float | None, str]:
         raise TypeError(
             f"expected the function to return one number (NaN where that failed), got {y!r:.200} at {where}"
         )
-    if not math.isfinite(number):
-        return None, f"the value {number} (at {where})"
+    if not is_value(number):
+        return None, f"the value {number}{f', beyond {LARGEST_VALUE:g}' if math.isfinite(number) else ''} (at {where})"
     return number, ""
 
 

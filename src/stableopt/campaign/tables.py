@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from stableopt.base.checks import deviation, is_number
+from stableopt.base.checks import deviation, is_number, is_value
 from stableopt.loop.measurements import Measurement
 
 NOISE = "noise"
@@ -48,10 +49,18 @@ def _arrays(
 
 
 def _one_each(given: Any, what: str, rows: Sequence[Any]) -> list[Any]:
-    array = np.asarray(given, dtype=object)
+    array = _objects(given)
     if array.shape not in ((len(rows),), (len(rows), 1)):
         raise ValueError(f"expected as many {what} as points, got {what} {array.shape} for {len(rows)} points")
     return list(array.ravel().tolist())
+
+
+def _objects(given: Any) -> NDArray[Any]:
+    """An array of any objects; None where it is masked."""
+    array = np.array(given, dtype=object)
+    if np.ma.is_masked(given):
+        array[np.ma.getmaskarray(given)] = None
+    return array
 
 
 def _named(row: Any, columns: Mapping[str, int]) -> Any:
@@ -94,7 +103,7 @@ def _records(table: Any) -> list[Any]:
         raise ValueError(f"expected {FORMS}, got {table!r:.200}")
     if not isinstance(table, Mapping):
         return list(table)
-    columns = {name: np.asarray(column, dtype=object) for name, column in table.items()}
+    columns = {name: _objects(column) for name, column in table.items()}
     lengths = {name: column.shape[0] if column.ndim == 1 else column.shape for name, column in columns.items()}
     if any(column.ndim != 1 for column in columns.values()) or len(set(lengths.values())) > 1:
         raise ValueError(f"expected columns of one length, got {lengths}")
@@ -103,9 +112,9 @@ def _records(table: Any) -> list[Any]:
 
 def _known(v: Any) -> float | None:
     """A value of a table; None where there is none."""
-    if _missing(v) or (isinstance(v, float | np.floating) and not is_number(v)):  # infinite
+    if _missing(v) or (isinstance(v, float | np.floating) and not is_value(v)):  # infinite, or as good as that
         return None
-    if not is_number(v):
+    if not is_value(v):
         raise ValueError(f"expected values as numbers (None or NaN where an experiment failed), got {v!r:.200}")
     return float(v)
 

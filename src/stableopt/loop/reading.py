@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import deviation
+from stableopt.base.checks import LARGEST_VALUE, deviation, is_value
 from stableopt.loop.answers import Query
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.setting import Setting, Translation
@@ -107,6 +107,10 @@ def measured(y: Any) -> float | None:
     value = float(y)
     if not math.isfinite(value):
         raise ValueError(f"expected a finite value y, got {value}: tell None for a failed evaluation")
+    if not is_value(value):
+        raise ValueError(
+            f"expected a value y of at most {LARGEST_VALUE:g}, got {value:g}: use a larger unit (None if it failed)"
+        )
     return value
 
 

@@ -29,7 +29,10 @@ def first_state(
     learned = gp if isinstance(gp, Learned) else None
     columns = setting.columns
     belief = Belief((gp,)) if isinstance(gp, GP) else gp.first(columns.width, columns.categories)
-    if (kernel := belief.gps[0].kernel).has_own_parts:
+    kernel, place = belief.gps[0].kernel, setting.inputs([setting.design(0)], learned is not None)
+    kernel(place, place)  # refuses a wrong number of columns, as the mean does: now, and not when f was measured
+    belief.gps[0].prior_mean(place)
+    if kernel.has_own_parts:
         points = setting.candidates()
         some = points[:: max(1, len(points) // _TRIED)][:_TRIED]
         check_own_values(kernel, setting.inputs(some, learned is not None))

@@ -287,15 +287,24 @@ def _slice(
     return x
 
 
-def _target(gp: GP, data: Data, priors: Mapping[str, Prior], fixed: Iterable[str], bounds: Bounds) -> _Target:
-    """The posterior density, with the user's choices and defaults for the rest."""
-    X, y, noise = data
-    names, held = param_names(gp), {fixed: True} if isinstance(fixed, str) else dict.fromkeys(fixed, True)
-    named.check_names(names, fixed=held, bounds=bounds, priors=priors)
+def check_search(gp: GP, priors: Mapping[str, Prior], fixed: Iterable[str], bounds: Bounds) -> None:
+    """Refuse names that no hyperparameter of the GP has, bounds that are none, and priors that are none."""
+    names = param_names(gp)
+    named.check_names(names, fixed=fixed, bounds=bounds, priors=priors)
     for name, prior in priors.items():
         if not isinstance(prior, Prior) or named.kind(name) == "mean":
             expected = "priors such as LogNormal(0.5, 1.0), none of the mean"
             raise TypeError(f"expected {expected}, got {prior!r} for {name!r}")
+    for name in names:
+        named.interval(name, named.lookup(bounds, name))
+
+
+def _target(gp: GP, data: Data, priors: Mapping[str, Prior], fixed: Iterable[str], bounds: Bounds) -> _Target:
+    """The posterior density, with the user's choices and defaults for the rest."""
+    X, y, noise = data
+    names, held = param_names(gp), dict.fromkeys(named.fixed_names(fixed), True)
+    priors, bounds = named.by_name(priors, "priors", named.PRIORS), named.by_name(bounds, "bounds", named.BOUNDS)
+    check_search(gp, priors, held, bounds)
     held |= {"noise": True} if noise is not None and not np.isnan(noise).any() else {}
     held |= {"mean": True} if isinstance(gp.mean, LinearMean) else {}
     free = [not named.lookup(held, name) for name in names]

@@ -37,6 +37,7 @@ _KINDS = {
 }
 # The same of a field that a kernel of one's own declares, in units of its value in the kernel that is passed.
 _DECLARED = ((0.0, math.inf), (1e-3, 1.0, 1e3))
+PRIORS, BOUNDS = '{"noise": LogNormal(0.05, 1.0)}', '{"lengthscale": (0.1, 2.0)}'  # what a user may write
 _AROUND = math.log(1e3)  # how far the bounds extend to both sides of a prior's mode, at least
 
 
@@ -146,6 +147,25 @@ def is_named(name: str, keys: Iterable[str]) -> bool:
     return not set(keys).isdisjoint(_keys(name))
 
 
+def fixed_names(given: Any) -> tuple[str, ...]:
+    """The names that a user wants to keep at their values: one, or several."""
+    names = (given,) if isinstance(given, str) else tuple(given) if isinstance(given, Iterable) else (given,)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(f'expected names of hyperparameters, such as fixed=["noise"], got {given!r:.200}')
+    return names
+
+
+def by_name(given: Any, what: str, example: str) -> dict[str, Any]:
+    """What a user gives for single hyperparameters: a dictionary, or pairs."""
+    try:
+        found = dict(given or {})
+    except (TypeError, ValueError):
+        found = {None: None}
+    if not all(isinstance(name, str) for name in found):
+        raise TypeError(f"expected {what} by name, such as {what}={example}, got {given!r:.200}")
+    return found
+
+
 def check_names(names: Sequence[str], **given: Iterable[str]) -> None:
     """Refuse keys that mean none of the hyperparameters, and say where they were given."""
     known = {key for name in names for key in _keys(name)} | set(_KINDS)  # defaults may name what a kernel lacks
@@ -161,7 +181,7 @@ def interval(name: str, given: Any) -> tuple[float, float] | None:
     least, most = _KINDS.get(kind(name), _DECLARED)[0]
     try:
         low, high = (float(end) for end in given)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         low = high = math.nan
     if not least < low < high < most:
         expected = f"bounds of {name!r} as (lower, upper) with {least} < lower < upper < {most}"

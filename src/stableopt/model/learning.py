@@ -24,12 +24,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import number, positive, vector, whole
+from stableopt.base.checks import LARGEST_VALUE, number, positive, vector, whole
 from stableopt.base.values import Value
 from stableopt.model.algebra import Kernel, Scaled
-from stableopt.model.fit import fit, param_names, sample
+from stableopt.model.fit import check_search, fit, param_names, sample
 from stableopt.model.gp import GP, Posterior
-from stableopt.model.hyperparameters import Prior, declared_bounds, default_priors, is_named
+from stableopt.model.hyperparameters import (
+    BOUNDS,
+    PRIORS,
+    Prior,
+    by_name,
+    declared_bounds,
+    default_priors,
+    fixed_names,
+    interval,
+    is_named,
+)
 from stableopt.model.kernels import SE, Categorical, Matern
 from stableopt.model.mixtures import Mixture, TrackedMixture
 from stableopt.model.tracked import TrackedPosterior
@@ -48,7 +58,6 @@ _STARTS = 3
 _MANY = 500  # observations: beyond, one start and few iterations will do, and a fit would take long
 _WARM_ITERATIONS = 30
 _NOISE = 0.1  # where the search for the noise starts, in units of the outputs
-_LARGEST = 1e140  # value: its square is a number, and so is that of its inverse
 _SHORTEST = 0.01  # lengthscale, in units of an input's range
 
 
@@ -124,18 +133,21 @@ class Learned(Value):
         for name, least in (("samples", 1), ("every", 1), ("burn_in", 0), ("thin", 1)):
             expected = f"{name} as a whole number of at least {least}"
             object.__setattr__(self, name, whole(getattr(self, name), least, expected))
-        fixed = (self.fixed,) if isinstance(self.fixed, str) else tuple(self.fixed)
+        fixed = fixed_names(self.fixed)
         for name in ("noise", "mean"):
             if name in fixed and getattr(self, name) is None:
                 raise ValueError(f"expected the value at which to fix the {name}, got none: pass {name}=...")
-        priors = tuple((str(name), prior) for name, prior in dict(self.priors).items())
-        bounds = tuple((str(name), tuple(ends)) for name, ends in dict(self.bounds).items())
+        priors = tuple(by_name(self.priors, "priors", PRIORS).items())
+        ranges = by_name(self.bounds, "bounds", BOUNDS)
+        bounds = tuple((name, interval(name, () if ends is None else ends)) for name, ends in ranges.items())
         # As tuples, which are compared and written as JSON, and cannot be changed.
         self.__dict__.update(fixed=fixed, priors=priors, bounds=bounds)
 
     def first(self, dim: int, categories: Sequence[int] = ()) -> Belief:
         """The belief before any data, about f of ``dim`` columns, some of which hold categories."""
-        return Belief((_in_units(self._model(dim, categories, 0.0, 1.0), 0.0, 1.0),))
+        model = self._model(dim, categories, 0.0, 1.0)
+        check_search(model, dict(self.priors), self.fixed, dict(self.bounds))  # now, and not when f was measured
+        return Belief((_in_units(model, 0.0, 1.0),))
 
     def due(self, t: int, last: int) -> bool:
         """Whether to learn again from t observations, when ``last`` were there the last time."""
@@ -235,9 +247,9 @@ def _standard(y: Array, noise: float | None) -> tuple[float, float, bool]:
     then the unit is their size, or 1 if they are all 0, or the noise if that is known to be larger.
     """
     size = float(np.abs(y).max())
-    if size > _LARGEST:
-        raise ValueError(f"expected values y below {_LARGEST:g}, got {size:g}: measure them in a larger unit")
-    if size < 1 / _LARGEST:  # 0 in all but name
+    if size > LARGEST_VALUE:
+        raise ValueError(f"expected values y below {LARGEST_VALUE:g}, got {size:g}: measure them in a larger unit")
+    if size < 1 / LARGEST_VALUE:  # 0 in all but name
         return 0.0, max(1.0, noise or 0.0), False
     relative = y / size
     centre = float(relative.mean())
@@ -246,6 +258,6 @@ def _standard(y: Array, noise: float | None) -> tuple[float, float, bool]:
     spreads = np.sqrt(np.maximum(np.cumsum(relative**2) / counts - means**2, 0.0))
     spread = math.sqrt(float(np.mean((relative - centre) ** 2)))
     spread = max(spread, float(spreads[9:].max(initial=0.0))) if spread > 1e-6 else spread
-    if spread * size > 1 / _LARGEST and spread > 8 * sys.float_info.epsilon:
+    if spread * size > 1 / LARGEST_VALUE and spread > 8 * sys.float_info.epsilon:
         return centre * size, spread * size, True
     return centre * size, max(size, noise or 0.0), False

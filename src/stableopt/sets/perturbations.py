@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, Indices, Mask
-from stableopt.base.checks import not_negative, numbers, whole
+from stableopt.base.checks import is_whole, not_negative, numbers, whole
 from stableopt.sets.uncertainty import Perturbation
 
 BOUNDARY = 1.0 + 1e-9
@@ -219,10 +219,13 @@ def column_list(columns: Sequence[int | str] | None) -> tuple[int | str, ...] | 
         return None
     if np.ndim(columns) != 1:
         raise ValueError(f"expected a list of column numbers or names, got {columns!r}")
-    chosen = tuple(c if isinstance(c, str) else int(c) for c in columns)
-    if not chosen or any(c < 0 for c in chosen if isinstance(c, int)) or len(set(chosen)) < len(chosen):
+    if (
+        not len(columns)
+        or not all(isinstance(c, str) or is_whole(c, 0) for c in columns)
+        or len(set(columns)) < len(columns)
+    ):
         raise ValueError(f"expected distinct column numbers from 0, or names, got {list(columns)}")
-    return chosen
+    return tuple(c if isinstance(c, str) else int(c) for c in columns)
 
 
 def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stableopt.base.arrays import Array, cartesian, frozen
-from stableopt.base.checks import is_whole
+from stableopt.base.checks import is_whole, unmasked
 from stableopt.base.values import Value
 from stableopt.sets.domains import Domain
 from stableopt.sets.variables import Candidates, Variable, variable
@@ -170,7 +170,8 @@ class Space(Value):
             return [point[n] if isinstance(n, str) else [point[m] for m in n] for n in self.names]
         if isinstance(point, Mapping | str):
             raise ValueError(f"expected {what} as a list of {self.dim} values, got {point!r:.200}")
-        flat = [v.item() if isinstance(v, np.generic) else v for v in np.atleast_1d(np.asarray(point, dtype=object))]
+        given = np.atleast_1d(np.asarray(unmasked(point, what), dtype=object))
+        flat = [v.item() if isinstance(v, np.generic) else v for v in given]
         if len(flat) != self.dim:
             raise ValueError(f"expected {what} with {self.dim} values, got {len(flat)}: {point!r:.200}")
         pairs = zip(self.parts, self.columns, strict=True)
