@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
+
 from stableopt.base.arrays import Array
 from stableopt.loop.measurements import Data, Measurement, Round
 from stableopt.loop.setting import Setting
@@ -23,19 +25,19 @@ _TRIED = 20  # points on which a kernel of one's own is tried
 
 
 def first_state(
-    setting: Setting[Index], gp: GP | Learned, betas: tuple[float, float], *, intersects: bool = False
+    setting: Setting[Index], prior: GP | Learned, betas: tuple[float, float], *, intersects: bool = False
 ) -> State[Index]:
     """The state before any observation; with ``intersects``, the intersection of all bounds begins with its own."""
-    learned = gp if isinstance(gp, Learned) else None
+    learned = prior if isinstance(prior, Learned) else None
     columns = setting.columns
-    belief = Belief((gp,)) if isinstance(gp, GP) else gp.first(columns.width, columns.categories)
-    kernel, place = belief.gps[0].kernel, setting.inputs([setting.design(0)], learned is not None)
-    kernel(place, place)  # refuses a wrong number of columns, as the mean does: now, and not when f was measured
-    belief.gps[0].prior_mean(place)
-    if kernel.has_own_parts:
+    belief = Belief((prior,)) if isinstance(prior, GP) else prior.first(columns.width, columns.categories)
+    gp, places = belief.gps[0], np.zeros((1, columns.width))
+    if gp.kernel.has_own_parts:
         points = setting.candidates()
-        some = points[:: max(1, len(points) // _TRIED)][:_TRIED]
-        check_own_values(kernel, setting.inputs(some, learned is not None))
+        places = setting.inputs(points[:: max(1, len(points) // _TRIED)][:_TRIED], learned is not None)
+        check_own_values(gp.kernel, places)
+    gp.kernel(places, places)  # refuses a wrong number of columns, as the mean does: now, and not when f was measured
+    gp.prior_mean(places)
     posterior = setting.posterior(belief, (), learned is not None)
     state = State(setting, Output(belief, learned, posterior), *betas)
     if not intersects:
