@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.checks import positive, whole
@@ -257,14 +256,12 @@ def _schedule(beta: float | Schedule, name: str) -> Schedule:
 
 def _warn_of_surprise(state: State, known: int) -> None:
     """Say so if a round after the known ones had a value that the model all but excluded: then its bounds are wrong."""
-    if state.t == known:
-        return
-    off = np.abs([state.posterior.whitened[r.t - 1] for r in state.rounds[known:]])
-    if np.any(off > SURPRISE):
-        first = int(np.argmax(off > SURPRISE))
-        warnings.warn(
-            f"y = {state.rounds[known + first].y:.4g} is {off[first]:.0f} standard deviations from what the model "
-            "expected there, so its bounds are wrong: choose mean, variance, lengthscales and noise of the prior by "
-            "what f is like (docs/priors.md)",
-            stacklevel=4,
-        )
+    for r in state.rounds[known:]:
+        if (deviations := abs(state.posterior.whitened[r.t - 1])) > SURPRISE:
+            warnings.warn(
+                f"y = {r.y:.4g} is {deviations:.0f} standard deviations from what the model expected there, so its "
+                "bounds are wrong: choose mean, variance, lengthscales and noise of the prior by what f is like "
+                "(docs/priors.md)",
+                stacklevel=4,
+            )
+            return

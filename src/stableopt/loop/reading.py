@@ -71,7 +71,7 @@ def _unchanged(translation: Translation[Index], query: Query[Index]) -> bool:
     except (IndexError, TypeError, ValueError):  # indices of another setting
         return False
     return all(
-        np.array_equal(a, b)
+        a.shape == b.shape and (a == b).all()
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
         else type(a) is type(b) and a == b
         for a, b in zip(seen, (query.decision, query.point), strict=True)

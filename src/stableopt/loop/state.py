@@ -210,7 +210,10 @@ class State(ReadOnly, Generic[Index]):
         if intersected and self.intersected is not None:
             bound = self.intersected.lower
         if tried:
-            return self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints).decision
+            best = self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints)
+            if best.exact and not intersected:  # the report needs its worst case next
+                self._worst_cases[best.decision, -math.sqrt(self.beta)] = best
+            return best.decision
         found = self._solver.maximin(bound, self._hints)
         if found.exact:
             return found.decision

@@ -29,6 +29,7 @@ from stableopt.maxmin.solver import Choice, Hints
 
 _NO_HINTS: Hints[int] = Hints()
 GATHERED = 2**22  # about how many values of lists are brought together at once
+_GATHER_ALL = 2**11  # lists of fewer entries in all are faster to go through than to choose from
 
 
 class ListedMaxMin(ABC):
@@ -50,19 +51,20 @@ class ListedMaxMin(ABC):
         return self.all_minima(values)[decisions]
 
     def maximin(self, F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
-        return self.worst(int(np.argmax(self.all_minima(F))), F)
+        return self.worst(int(self.all_minima(F).argmax()), F)
 
     def worst(self, decision: int, F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
         members = self.members(decision)
-        point = int(members[np.argmin(F[members])])
-        return Choice(decision, point, float(F[point]), exact=True)
+        values = F.take(members)
+        lowest = values.argmin()
+        return Choice(decision, int(members[lowest]), float(values[lowest]), exact=True)
 
     def minima(self, decisions: Sequence[int], F: Array, hints: Hints[int] = _NO_HINTS) -> list[Choice[int]]:
         return [self.worst(decision, F) for decision in decisions]
 
     def best(self, decisions: Sequence[int], F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
-        some = np.unique(np.array(decisions, dtype=np.intp))
-        return self.worst(int(some[np.argmax(self.minima_at(some, F))]), F)
+        some = np.array(sorted(decisions), dtype=np.intp)
+        return self.worst(int(some[self.minima_at(some, F).argmax()]), F)
 
 
 class Sliding(ListedMaxMin):
@@ -221,6 +223,9 @@ class Lists(ListedMaxMin):
         self.n_decisions, self.n_points = len(starts) - 1, n_points
         self._starts, self._points = starts, frozen(points)
         self._ranks = _by_rank(starts, points)
+        rows = max(1, GATHERED * self.n_decisions // len(points))
+        chunks = [starts[first : first + rows + 1] for first in range(0, self.n_decisions, rows)]
+        self._chunks = [(points[some[0] : some[-1]], some[:-1] - some[0]) for some in chunks]
 
     def all_minima(self, values: Array) -> Array:
         if self._ranks is not None:
@@ -232,14 +237,13 @@ class Lists(ListedMaxMin):
                 values.take(rank, out=entries, mode="wrap")  # with a mode, numpy writes to out without a detour
                 np.minimum(minima[: len(rank)], entries, out=minima[: len(rank)])
             return minima.take(places)
-        rows = max(1, GATHERED * self.n_decisions // len(self._points))
-        chunks = [self._starts[first : first + rows + 1] for first in range(0, self.n_decisions, rows)]
-        gathered = ((values.take(self._points[starts[0] : starts[-1]]), starts[:-1] - starts[0]) for starts in chunks)
-        return np.concatenate([np.minimum.reduceat(*part) for part in gathered])
+        return np.concatenate([np.minimum.reduceat(values.take(points), starts) for points, starts in self._chunks])
 
     def minima_at(self, decisions: Indices, values: Array) -> Array:
+        if len(self._points) < _GATHER_ALL:
+            return self.all_minima(values)[decisions]
         lengths = self._starts[decisions + 1] - self._starts[decisions]
-        ends = np.cumsum(lengths)
+        ends = lengths.cumsum()
         entries = np.repeat(self._starts[decisions] - (ends - lengths), lengths) + np.arange(ends[-1])
         return np.minimum.reduceat(values.take(self._points[entries]), ends - lengths)
 
