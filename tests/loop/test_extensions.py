@@ -192,6 +192,11 @@ class Plain(SamplingRule):
         return state.optimistic
 
 
+class Stateful(Plain):
+    def __init__(self):
+        self.calls = 0
+
+
 @dataclass(frozen=True)
 class Unwritable(Plain):
     what: object = None
@@ -207,9 +212,16 @@ def test_what_cannot_be_written_is_named():
     def written(rule):
         return so.Optimizer(*PLACES["a grid"], PRIOR, algorithm=so.Algorithm("mine", rule, BestSoFar())).to_json()
 
-    refused(lambda: written(Plain()), TypeError, "Plain", "dataclass")
+    refused(lambda: written(Stateful()), TypeError, "Stateful", "dataclass")
     refused(lambda: written(Unwritable({1, 2})), TypeError, "Unwritable.what", "{1, 2}")
     assert "Unwritable" in written(Unwritable("fine"))
+    assert "Plain" in written(Plain())
+
+
+def test_a_class_without_fields_is_a_value_as_it_is():
+    assert Plain() == Plain() != OptimisticPessimistic()
+    assert len({Plain(), Plain(), OptimisticPessimistic()}) == 2
+    assert repr(Plain()) == "Plain()"
 
 
 @everywhere

@@ -27,7 +27,7 @@ class ReadOnly:
 
 
 class Value(ReadOnly):
-    """Base of every frozen dataclass of this library that belongs to a run's specification."""
+    """Base of whatever belongs to a run's specification: frozen dataclasses, and classes without fields."""
 
     def __init_subclass__(cls) -> None:
         _KINDS[_kind(cls)] = cls
@@ -40,8 +40,11 @@ class Value(ReadOnly):
         return type(self) is type(other) and bool(_plain(self) == _plain(other))
 
     def __hash__(self) -> int:
-        scalars = (getattr(self, name) for name in _fields(type(self)))
+        scalars = (getattr(self, name) for name in _fields(self))
         return hash((_kind(type(self)), *(item for item in scalars if isinstance(item, int | float | str))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
 
 def _kind(cls: type) -> str:
@@ -49,10 +52,14 @@ def _kind(cls: type) -> str:
     return cls.__name__ if cls.__module__.split(".")[0] == "stableopt" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def _fields(cls: type) -> list[str]:
-    if not is_dataclass(cls):
-        raise TypeError(f"expected {cls.__name__} to be a dataclass, to compare and store it: @dataclass(frozen=True)")
-    return [field.name for field in fields(cls)]
+def _fields(value: Value) -> list[str]:
+    """The names of its fields. A class without any, such as a rule that only has a method, is a value as it is."""
+    if is_dataclass(value):
+        return [field.name for field in fields(value)]
+    if vars(value):
+        name = type(value).__name__
+        raise TypeError(f"expected {name} to be a dataclass, to compare and store it: @dataclass(frozen=True)")
+    return []
 
 
 def from_dict(data: Any, functions: Functions | None = None, classes: Iterable[type[Value]] = ()) -> Any:
@@ -105,7 +112,7 @@ def _plain(item: Any, names: dict[str, Any] | None = None, where: str = "a value
     """Lists and dictionaries of numbers and strings; a function is itself, or its name, which is added to ``names``."""
     if isinstance(item, Value):
         cls = type(item)
-        content = {name: _plain(getattr(item, name), names, f"{cls.__name__}.{name}") for name in _fields(cls)}
+        content = {name: _plain(getattr(item, name), names, f"{cls.__name__}.{name}") for name in _fields(item)}
         return {"kind": _kind(cls)} | content
     if isinstance(item, np.ndarray | np.generic):
         return item.tolist()

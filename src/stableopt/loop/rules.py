@@ -33,7 +33,6 @@ class ReportingRule(Value, ABC):
         """The decision to report, as the state numbers it."""
 
 
-@dataclass(frozen=True, eq=False)
 class OptimisticPessimistic(SamplingRule):
     """StableOpt: the decision with the best worst-case ucb, measured where its lcb is smallest (Alg. 1)."""
 
@@ -42,7 +41,6 @@ class OptimisticPessimistic(SamplingRule):
         return state.pessimistic(decision)  # Alg. 1, line 3
 
 
-@dataclass(frozen=True, eq=False)
 class OptimisticItself(SamplingRule):
     """MaxiMin-GP-UCB: the decision with the best worst-case ucb, measured where it is if nobody perturbs it.
 
@@ -54,7 +52,6 @@ class OptimisticItself(SamplingRule):
         return Choice(decision, state.unperturbed(decision))
 
 
-@dataclass(frozen=True, eq=False)
 class LargestUcb(SamplingRule):
     """GP-UCB: the point with the largest ucb, as if there were no adversary (eq. gpucb)."""
 
@@ -63,7 +60,6 @@ class LargestUcb(SamplingRule):
         return Choice(state.decision_of(point), point)
 
 
-@dataclass(frozen=True, eq=False)
 class UniformlyRandom(SamplingRule):
     """Any point, with equal probability."""
 
@@ -72,7 +68,6 @@ class UniformlyRandom(SamplingRule):
         return Choice(state.decision_of(point), point)
 
 
-@dataclass(frozen=True, eq=False)
 class BestSoFar(ReportingRule):
     """Among the decisions of all rounds, the one with the largest worst-case lcb_t: the paper's experiments."""
 
@@ -80,7 +75,6 @@ class BestSoFar(ReportingRule):
         return state.safest()
 
 
-@dataclass(frozen=True, eq=False)
 class BestWhenAsked(ReportingRule):
     """Among the decisions of all rounds, the one whose worst-case lcb_{τ−1} at its own round τ was largest.
 
@@ -92,7 +86,6 @@ class BestWhenAsked(ReportingRule):
         return best.decision_index if best.asked else state.safest()
 
 
-@dataclass(frozen=True, eq=False)
 class BestIntersected(ReportingRule):
     """Among the decisions of all rounds, the best worst case of the intersection of all bounds so far.
 
@@ -105,7 +98,6 @@ class BestIntersected(ReportingRule):
         return state.safest(intersected=True)
 
 
-@dataclass(frozen=True, eq=False)
 class BestOfAll(ReportingRule):
     """Of all decisions, tried or not, the one with the largest worst-case lcb_t: never a worse guarantee."""
 
@@ -113,7 +105,6 @@ class BestOfAll(ReportingRule):
         return state.safest(tried=False)
 
 
-@dataclass(frozen=True, eq=False)
 class BestExpected(ReportingRule):
     """Of all decisions, tried or not, the one with the largest worst-case posterior mean μ_t.
 
@@ -125,7 +116,6 @@ class BestExpected(ReportingRule):
         return state.expected()
 
 
-@dataclass(frozen=True, eq=False)
 class MostPromising(ReportingRule):
     """Of all decisions, the one with the largest worst-case ucb_t: what the paper's movie experiment reports.
 
@@ -137,7 +127,6 @@ class MostPromising(ReportingRule):
         return state.optimistic.decision
 
 
-@dataclass(frozen=True, eq=False)
 class Last(ReportingRule):
     """The decision of the last round."""
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,8 +42,7 @@ Data = tuple[Array, Array, Array | None]  # points, values and, where it is know
 Bounds = Mapping[str, tuple[float, float]]
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """The result of a search for hyperparameters."""
 
     gp: GP
@@ -170,8 +169,7 @@ def _evidence(
     return value, np.array([*by_kernel, 2 * learned @ by_noise, alpha.sum()]), m
 
 
-@dataclass(frozen=True)
-class _Target:
+class _Target(NamedTuple):
     """The posterior density of the free hyperparameters, as a function of u."""
 
     gp: GP

@@ -95,7 +95,6 @@ class Gamma(Prior):
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class LogUniform(Prior):
     """log v is uniform within the bounds, as it is where no prior is given."""
 
