@@ -15,15 +15,14 @@ second best.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from stableopt.loop.rules import ALGORITHMS, Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.loop.schedules import Alternating, Constant, Schedule
 from stableopt.loop.setting import Setting
 
 
-@dataclass(frozen=True)
-class Defaults:
+class Defaults(NamedTuple):
     """What is used where a user says nothing."""
 
     algorithm: Algorithm

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -193,8 +194,7 @@ class SpacePosterior(ReadOnly):
         return Z if self.scaled else self.space.natural(Z)
 
 
-@dataclass(frozen=True, eq=False)
-class _InUsersUnits:
+class _InUsersUnits(NamedTuple):
     """A confidence bound of a model that sees the user's units, as a function of coordinates."""
 
     bound: Bound

@@ -13,8 +13,7 @@ import itertools
 import math
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -104,8 +103,7 @@ class Rows:
             start += len(block)
 
 
-@dataclass(frozen=True, eq=False)
-class RowFactor:
+class RowFactor(NamedTuple):
     """Any kernel: V is stored, and a new row reads it once."""
 
     kernel: Covariance
@@ -141,8 +139,7 @@ class RowFactor:
         return RowFactor(self.kernel, self.points, rows), total, squares
 
 
-@dataclass(frozen=True, eq=False)
-class ProductFactor:
+class ProductFactor(NamedTuple):
     """A kernel that is a product over the blocks: a new row of V is one small matrix product and V is not stored.
 
     The blocks are split in two halves with n = n_left · n_right, and k(x_i, ·) = left_i ⊗ right_i. With

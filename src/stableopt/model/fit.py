@@ -98,7 +98,7 @@ def fit(
     for found in others:
         if found.objective > best.objective + 1e-6:  # the known values stay where all are equally good
             best = found
-    return replace(best, evaluations=sum(found.evaluations for found in tries))
+    return best._replace(evaluations=sum(found.evaluations for found in tries))
 
 
 def sample(

@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -138,8 +138,7 @@ class Moments(Protocol):
         """The bounds written out for a common kernel, if it is one."""
 
 
-@dataclass(frozen=True, eq=False)
-class Bound:
+class Bound(NamedTuple):
     """The function mean + c·std of points: ucb with c = beta^{1/2}, lcb with c = -beta^{1/2}, the mean with c = 0."""
 
     moments: Moments

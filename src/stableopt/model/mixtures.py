@@ -52,7 +52,6 @@ class _Parts(ReadOnly, Generic[Part]):
         return frozen(np.mean([posterior.whitened for posterior in self.posteriors], axis=0))
 
 
-@dataclass(frozen=True, eq=False)
 class Mixture(_Parts[Posterior]):
     """Posteriors of several GPs given the same observations, each as likely as the others."""
 
@@ -102,7 +101,6 @@ class Mixture(_Parts[Posterior]):
         return Mixture(tuple(posterior.update(x, y, noise) for posterior in self.posteriors))
 
 
-@dataclass(frozen=True, eq=False)
 class TrackedMixture(_Parts[TrackedPosterior], OnCandidates):
     """Tracked posteriors of several GPs on the same candidates, each as likely as the others."""
 

@@ -176,7 +176,6 @@ class Float(Range):
         return min(max(float(self.value(coordinates)[0]), low), high)
 
 
-@dataclass(frozen=True, eq=False)
 class Integer(Range):
     """A whole number between low and high, both included."""
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,7 +130,6 @@ class SpaceDecisions(ReadOnly):
         return tuple(self.points_space.encode(self.points_space.decode(row)).tolist())
 
 
-@dataclass(frozen=True, eq=False)
 class SpaceRegion(SpaceDecisions):
     """max over decisions d of min over points in A(d), for a space (or a finite domain with a continuous θ)."""
 
@@ -233,8 +232,7 @@ def _with_part(row: Array, part: slice, others: Array) -> Array:
     return rows
 
 
-@dataclass(frozen=True)
-class SpaceTranslation:
+class SpaceTranslation(NamedTuple):
     """Between the values of a user (dictionaries, or arrays without names) and the indices of a solver."""
 
     region: SpaceDecisions
