@@ -482,7 +482,7 @@ def test_a_bound_is_mean_plus_c_std_and_its_gradient_that_of_finite_differences(
     posterior, Z = some_posterior(SMOOTH[name], mean=mean), np.random.default_rng(1).uniform(-1, 1, (40, 2))
     bound = posterior.bound(c)
     expected_mean, variance = posterior(Z)
-    np.testing.assert_allclose(bound(Z), expected_mean + c * np.sqrt(variance), rtol=1e-13)
+    np.testing.assert_allclose(bound(Z), expected_mean + c * np.sqrt(variance), rtol=1e-13, atol=1e-13)
     values, gradient = bound.with_gradient(Z)
     np.testing.assert_allclose(values, bound(Z), rtol=1e-12)
     np.testing.assert_allclose(gradient, differences(bound, Z), rtol=1e-5, atol=1e-6)

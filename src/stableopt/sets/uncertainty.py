@@ -88,6 +88,7 @@ class ParameterSet(UncertaintySet):
         return np.asarray(self.theta)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Parameters(ParameterSet):
     """An unknown parameter θ in Θ: x is turned into (x, θ) for any row θ of ``theta``, or any θ of a ``Space``."""
 
