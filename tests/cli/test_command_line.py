@@ -1,6 +1,7 @@
 """The command line shows what it promises, and says what to do when it cannot."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from stableopt.cli.commands import app
 from stableopt.loop.rules import ALGORITHMS
 from stableopt.paper import demo as demonstration
 from stableopt.paper.demo import compare, play
+from stableopt.paper.verification.checks import Check
 from stableopt.problems import PROBLEMS
 
 
@@ -147,5 +149,70 @@ def test_an_interrupted_demo_shows_what_it_has(tmp_path, monkeypatch):
     monkeypatch.setattr(demonstration, "play", stop)
     result = CliRunner().invoke(app, ["demo", "--runs", "3", "--out", str(tmp_path)])
     assert result.exit_code == 130
-    assert "peaks: mean ε-regret over 2 runs" in result.output and "stopped early" in result.output
+    assert "peaks: mean ε-regret over 2 runs" in result.output and "stopped early" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_demo_that_is_interrupted_while_it_draws_keeps_its_runs_and_the_figures_so_far(tmp_path, monkeypatch):
+    def stop(*drawn, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demonstration, "execution", stop)
+    monkeypatch.setattr("stableopt.cli.commands._PLAYS", (("peaks", 3, 2, (1, 2)), ("polynomial", 3, 2, (1, 2))))
+    result = CliRunner().invoke(app, ["demo", "--runs", "1", "--out", str(tmp_path)])
+    assert result.exit_code == 130 and "stopped early" in result.stderr
+    assert "peaks: mean ε-regret over 1 runs" in result.output and "polynomial: mean" in result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["figure-1.png"]
+    assert f"wrote {tmp_path / 'figure-1.png'}" in result.output
+
+
+@pytest.mark.parametrize("done", [0, 1, 2])
+def test_an_interrupted_verification_shows_and_keeps_what_it_has(tmp_path, monkeypatch, done):
+    steps = []
+
+    def stop(case, *plan):
+        steps.append(case.name)
+        if len(steps) > done:
+            raise KeyboardInterrupt
+        return [Check(f"promise {len(steps)}", case.name, 10, 10, 0.9)]
+
+    monkeypatch.setattr("stableopt.paper.verification.bounds.coverage", stop)
+    monkeypatch.setattr("stableopt.paper.verification.certificates.check_certificates", stop)
+    result = CliRunner().invoke(app, ["verify", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 130
+    assert "stopped early" in result.stderr and f"({done} lines, " in result.stderr
+    assert [f"promise {i}" in result.output for i in range(1, 5)] == [i <= done for i in range(1, 5)]
+    written = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert written == (["verify.csv", "verify.json"] if done else [])
+    if done:
+        assert json.loads((tmp_path / "out" / "verify.json").read_text())["stopped"] is True
+
+
+STRANGE = ["o[/b]", "[red]x[/red]", "a:x:b", "[link=1]", "\\[b]", "温度🔥", "x" * 100]
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_paths_are_printed_as_they_are(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("stableopt.cli.commands._PLAYS", (("peaks", 3, 2, (1, 2)), ("polynomial", 3, 2, (1, 2))))
+    monkeypatch.setattr(demonstration, "draw", lambda *drawn: iter([drawn[-1] / "figure.png"]))
+    result = CliRunner().invoke(app, ["demo", "--runs", "1", "--out", str(tmp_path / name)])
+    assert result.exit_code == 0, result.output
+    assert f"wrote {tmp_path / name / 'figure.png'}" in result.output
+
+
+@pytest.mark.parametrize("name", STRANGE)
+@pytest.mark.parametrize("command", [["demo"], ["verify"], ["reproduce", "illustration", "--runs", "1"]], ids=" ".join)
+def test_a_path_that_is_refused_is_printed_as_it_is(tmp_path, command, name):
+    pytest.importorskip("joblib")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("not a folder")
+    result = CliRunner().invoke(app, [*command, "--out", str(tmp_path / name)])
+    assert result.exit_code == 2 and str(tmp_path / name) in result.stderr, result.output
+    assert (tmp_path / name).read_text() == "not a folder"
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_names_that_are_refused_are_printed_as_they_are(name):
+    for arguments in ([name], ["illustration", "--algorithms", name], ["lake", "--data", name]):
+        result = CliRunner().invoke(app, ["reproduce", *arguments])
+        assert result.exit_code == 2 and name.lower() in result.stderr.lower().replace("\n", ""), result.output

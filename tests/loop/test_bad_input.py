@@ -54,6 +54,28 @@ UNCERTAINTY = [
         (f"eps of a distance {eps!r}", lambda eps=eps: Distance(max, eps), ValueError, "expected eps", f"got {eps!r}")
         for eps in (-0.1, NAN, None)
     ),
+    ("eps of more digits than Python prints", lambda: Ball(10**5000), ValueError, "expected eps", "beyond 1e"),
+    ("columns between columns", lambda: Ball(0.1, columns=[0.7]), ValueError, "expected distinct column numbers", "[0.7]"),
+    ("whole columns as floats", lambda: Ball(0.1, columns=[1.0]), ValueError, "expected distinct column numbers", "[1.0]"),
+    ("columns that are truth values", lambda: Ball(0.1, columns=[True]), ValueError, "expected distinct column numbers"),
+    *(
+        (f"columns {c!r}", lambda c=c: Ball(0.1, columns=c), ValueError, "expected", "column")
+        for c in (0, "ab", {0: 1}, {0, 1}, [[0], [1, 2]], np.array(0), [None])
+    ),
+    ("an array as norm", lambda: Ball(0.1, np.array([1, 2])), ValueError, "norm 1, 2 or 'inf'"),
+    *(
+        (f"groups {g!r}", lambda g=g: Groups(g), ValueError, "expected groups as lists", f"got {g!r}")
+        for g in (5, None, "ab", {0, 1})
+    ),
+    ("names of groups 5", lambda: Groups([[0]], 5), ValueError, "expected a list of names", "got 5"),
+    *(
+        (f"labels {g!r}", lambda g=g: Groups.from_labels(g), ValueError, "expected one label per point", "flat list")
+        for g in (5, "ab", [["a"], ["b", "c"]], [{}, {}], [None, None], [])
+    ),
+    *(
+        (f"linspace {a!r}", lambda a=a: Grid.linspace(*a), ValueError, "expected")
+        for a in (("a", 1, 3), (None, 1, 3), (0, INF, 3), (0, NAN, 3), ([[0], [0, 1]], 1, 3), (0, 10**400, 3), (0, 1, [3, 4]), (0, 1, "3"), (0, 1, None), (0, 1, 2.5), (0, 1, 0))
+    ),
     ("norm 3", lambda: Ball(0.1, 3), ValueError, "norm 1, 2 or 'inf'", "got 3", "Distance"),
     ("norm l2", lambda: Ball(0.1, "l2"), ValueError, "norm 1, 2 or 'inf'", "got 'l2'"),
     ("negative scale", lambda: Ball(0.1, scales=[1, -1]), ValueError, "scales", "> 0", "-1"),
@@ -99,8 +121,8 @@ UNCERTAINTY = [
         (f"name {name!r}", lambda name=name: Groups([[0], [1]], [name, "b"]), TypeError, "names of groups", f"got {name!r}")
         for name in (None, 1.5, ("a", 1), True)
     ),
-    ("labels of two kinds", lambda: Groups.from_labels([1, "1"]), ValueError, "one kind", "['int', 'str']"),
-    ("a label that is missing", lambda: Groups.from_labels(["a", None]), ValueError, "one kind", "NoneType"),
+    ("labels of two kinds", lambda: Groups.from_labels([1, "1"]), ValueError, "['int', 'str']"),
+    ("a label that is missing", lambda: Groups.from_labels(["a", None]), ValueError, "NoneType"),
     ("labels as a matrix", lambda: Groups.from_labels([["a", "x"], ["b", "x"]]), ValueError, "expected", "label"),
     ("too few names", lambda: Groups([[0], [1]], ["a"]), ValueError, "name", "2"),
     ("group beyond the domain", lambda: Listing(LINE, Groups([[0, 1, 2, 3]])), ValueError, "0 to 2", "point 3 does not exist"),
@@ -142,7 +164,7 @@ DOMAINS = [
     ("axis with NaN", lambda: Grid([[0.0, NAN]]), ValueError, "axis 0", "finite", "nan"),
     ("empty axis", lambda: Grid([[0.0], []]), ValueError, "axis 1", "[]"),
     ("flat axes", lambda: Grid([0.0, 1.0]), ValueError, "axis 0", "list"),
-    ("bounds of different lengths", lambda: Grid.linspace([0, 0], [1], 3), ValueError, "lower and upper", "(2,)", "(1,)"),
+    ("bounds of different lengths", lambda: Grid.linspace([0, 0], [1], 3), ValueError, "lower and upper", "[0.0, 0.0] and [1.0]"),
     ("bounds in the wrong order", lambda: Grid.linspace(1, 0, 3), ValueError, "increase"),
     ("infinite bounds", np.errstate(invalid="ignore")(lambda: Grid.linspace(0, INF, 3)), ValueError, "finite"),
     ("fractional number of values", lambda: Grid.linspace(0, 1, 10.7), ValueError, "10.7"),
@@ -369,7 +391,7 @@ JSON = [
     ("another format", lambda: Optimizer.from_json(stored(format="stableopt run 99")), ValueError, "stableopt run 2"),
     ("an unknown kind", lambda: Optimizer.from_json(stored(uncertainty={"kind": "Cube", "eps": 1})), ValueError, "Ball", "got 'Cube'"),
     ("a bad value", lambda: Optimizer.from_json(stored(uncertainty={"kind": "Ball", "eps": -1})), ValueError, "eps", "-1"),
-    ("a kind in the wrong place", lambda: Optimizer.from_json(stored(domain={"kind": "Ball", "eps": 1})), TypeError, "expected a domain"),
+    ("a kind in the wrong place", lambda: Optimizer.from_json(stored(domain={"kind": "Ball", "eps": 1})), ValueError, "expected a domain"),
     ("a point outside", lambda: Optimizer.from_json(stored(rounds=[{"point": [3.0], "y": 1.0, "decision": [0.5], "lower": None, "noise": None}])), ValueError, "[3.0]", "nearest"),
 ]  # fmt: skip
 

@@ -339,8 +339,15 @@ def test_a_pending_query_can_come_from_a_copy():
     assert content(twin.ask(1)[0]) == content(first)
 
 
+def test_one_pending_query_needs_no_list():
+    optimizer = start("a line")
+    query = optimizer.ask()
+    assert content(optimizer.ask(pending=query)) == content(optimizer.ask(pending=[query])) != content(query)
+
+
 BATCH = [
     *((f"n = {n!r}", lambda n=n: start("a line").ask(n), ValueError, "expected a number of queries", f"got {n!r}") for n in (0, -1, 2.5, "2", True)),
+    *((f"pending = {p!r}", lambda p=p: start("a line").ask(pending=p), ValueError, "expected pending queries as a list", f"got {p!r}") for p in (5, None, "ab", {"x": 0.5})),
     ("a point as pending", lambda: start("a line").ask(pending=[{"x": 0.5}]), TypeError, "expected a query that `ask` returned", "got {'x'"),
 ]  # fmt: skip
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Iterable, Mapping, Set
 from functools import partial
 from typing import Any
 
@@ -52,8 +54,22 @@ deviation = partial(number, above=0, below=LARGEST_NOISE)  # of noise
 
 def _good(good: bool, value: Any, expected: str, remedy: str) -> Any:
     if not good:
-        raise ValueError(f"expected {expected}, got {value!r:.200}{': ' if remedy else ''}{remedy}")
+        raise ValueError(f"expected {expected}, got {_shown(value)}{': ' if remedy else ''}{remedy}")
     return value
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value!r:.200}"
+    except ValueError:  # a whole number of more digits than Python prints
+        return f"a number beyond 1e{sys.int_info.default_max_str_digits}"
+
+
+def listed(values: Any, expected: str, remedy: str = "") -> list[Any]:
+    """The items of anything that has them in an order; a string is none, nor is a dictionary."""
+    scalar = isinstance(values, np.ndarray) and values.ndim == 0
+    unordered = scalar or isinstance(values, str | bytes | Mapping | Set)
+    return list(_good(isinstance(values, Iterable) and not unordered, values, expected, remedy))
 
 
 def matrix(values: ArrayLike, what: str) -> NDArray[np.float64]:

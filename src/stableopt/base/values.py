@@ -6,7 +6,7 @@ Kernels, domains, uncertainty sets and rules are such values: a run's specificat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -62,26 +62,47 @@ def _fields(value: Value) -> list[str]:
     return []
 
 
-def from_dict(data: Any, functions: Functions | None = None, classes: Iterable[type[Value]] = ()) -> Any:
+def from_dict(
+    data: Any, functions: Functions | None = None, classes: Iterable[type[Value]] = (), where: str = "the data"
+) -> Any:
     """What `Value.to_dict` wrote. A function in it is looked up by its name in ``functions``.
 
     classes: classes of other packages, which are found by their name, whatever module they are in now.
+    where: what the data are called in errors, which say where in them something is wrong.
     """
     known, named = functions or {}, _listed(classes)
 
-    def read(item: Any) -> Any:
+    def read(item: Any, where: str) -> Any:
         if isinstance(item, list):
-            return [read(part) for part in item]
+            return [read(part, f"{where}[{i}]") for i, part in enumerate(item)]
         if not isinstance(item, dict):
             return item
         if "function" in item:
-            if (name := item["function"]) in known:
+            if isinstance(name := item["function"], str) and name in known:
                 return known[name]
             remedy = f"pass functions={{{name!r}: ...}}, got {sorted(known)}"
-            raise ValueError(f"the run uses the function {name!r}, which JSON cannot hold: {remedy}")
-        return _class(item.get("kind"), named)(**{key: read(part) for key, part in item.items() if key != "kind"})
+            raise ValueError(f"the run uses the function {name!r} at {where}, which JSON cannot hold: {remedy}")
+        cls = _class(item.get("kind"), named, where)
+        return _made(cls, {key: read(part, f"{where}.{key}") for key, part in item.items() if key != "kind"}, where)
 
-    return read(data)
+    try:
+        return read(data, where)
+    except RecursionError:
+        raise ValueError(f"expected {where} as it was written, got values nested too deeply") from None
+
+
+def _made(cls: type[Value], content: dict[str, Any], where: str) -> Value:
+    """The value with this content; an error that says where it was."""
+    own: tuple[Field[Any], ...] = fields(cls) if is_dataclass(cls) else ()
+    expected = {field.name: field.default is MISSING and field.default_factory is MISSING for field in own}
+    missing, strange = [key for key in expected if expected[key] and key not in content], content.keys() - expected
+    if missing or strange:
+        got = f"{sorted(content)}{f' without {missing}' if missing else ''}"
+        raise ValueError(f"expected the fields {list(expected)} of {cls.__name__} at {where}, got {got}")
+    try:
+        return cls(**content)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # of any class's own check
+        raise ValueError(f"expected a {cls.__name__} at {where}: {error}") from error
 
 
 def _listed(classes: Iterable[type[Value]]) -> list[type[Value]]:
@@ -93,19 +114,20 @@ def _listed(classes: Iterable[type[Value]]) -> list[type[Value]]:
     return found
 
 
-def _class(kind: Any, classes: Sequence[type[Value]]) -> type[Value]:
+def _class(kind: Any, classes: Sequence[type[Value]], where: str) -> type[Value]:
     """The class of this name: one of ours, one that was named (it may be in another module now), or one imported."""
     own = isinstance(kind, str) and "." in kind  # not of this package
     named = [cls for cls in classes if own and f".{kind}".endswith(f".{cls.__qualname__}")]
     exact = [cls for cls in named if _kind(cls) == kind]
     if len(exact or named) > 1:
         raise ValueError(f"expected one class for {kind!r}, got {exact or named}: leave out all but the right one")
-    if found := next(iter(exact or named), _KINDS.get(kind)):
+    if found := next(iter(exact or named), _KINDS.get(kind) if isinstance(kind, str) else None):
         return found
     if own:
         remedy = f"pass classes=[{kind.rsplit('.', 1)[-1]}]"
         raise ValueError(f"the run uses the class {kind!r}, which is not known here: {remedy}")
-    raise ValueError(f"expected one of {sorted(_KINDS)} as a kind of value, got {kind!r}")
+    ours = sorted(known for known in _KINDS if "." not in known)
+    raise ValueError(f"expected the kind of value at {where} as one of {ours}, got {kind!r:.200}")
 
 
 def _plain(item: Any, names: dict[str, Any] | None = None, where: str = "a value") -> Any:

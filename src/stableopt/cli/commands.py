@@ -9,19 +9,19 @@ from typing import Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from stableopt.base.arrays import Array
 from stableopt.cli.reproduce import reproduce
+from stableopt.cli.screen import INTERRUPTED, bars, complain, console, say
 from stableopt.cli.verify import make_folder, verify
 from stableopt.loop.rules import ALGORITHMS
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(verify)
 app.command()(reproduce)
-console = Console()
 
 # (problem, initial points, rounds, rounds that the table shows)
 _PLAYS = (("peaks", 3, 30, (5, 15, 30)), ("polynomial", 10, 100, (20, 50, 100)))
@@ -49,36 +49,40 @@ def demo(
     names = list(ALGORITHMS)
     curves: dict[str, dict[str, Array]] = {}
     figures: list[Path] = []
-    with _progress() as progress:
-        bar = progress.add_task("playing", total=len(_PLAYS) * runs * len(names))
-        for name, initial, rounds, _ in _PLAYS:
-            progress.update(bar, description=f"playing {name}")
-            curves[name] = demonstration.compare(
-                PROBLEMS[name],
-                names,
-                rounds=rounds,
-                initial=initial,
-                runs=runs,
-                played=lambda: progress.advance(bar),
-            )
-            if len(curves[name][names[0]]) < runs:
-                break
-        else:
+    stopped = False
+    try:
+        with bars(TimeRemainingColumn()) as progress:
+            bar = progress.add_task("playing", total=len(_PLAYS) * runs * len(names))
+            for name, initial, rounds, _ in _PLAYS:
+                progress.update(bar, description=f"playing {name}")
+                curves[name] = demonstration.compare(
+                    PROBLEMS[name],
+                    names,
+                    rounds=rounds,
+                    initial=initial,
+                    runs=runs,
+                    played=lambda: progress.advance(bar),
+                )
+                if len(curves[name][names[0]]) < runs:
+                    raise KeyboardInterrupt
             progress.update(bar, description="drawing")
-            figures = demonstration.draw(PROBLEMS["peaks"], PROBLEMS["polynomial"], curves["polynomial"], out)
+            for path in demonstration.draw(PROBLEMS["peaks"], PROBLEMS["polynomial"], curves["polynomial"], out):
+                figures.append(path)
+    except KeyboardInterrupt:
+        stopped = True
     for name, _, _, shown in _PLAYS:
         if name in curves and len(curves[name][names[0]]):
             console.print(_comparison(name, curves[name], shown))
-    console.print(
+    say(
         "ε-regret: how much worse the reported decision is than the stable optimum, both at their worst. "
         "± is one standard error over the runs, which share their initial points and their noise."
     )
     for path in figures:
-        console.print(f"wrote {path}", soft_wrap=True)
-    console.print(f"{time.perf_counter() - started:.0f} s")
-    if not figures:
-        console.print("stopped early: only the runs that were finished are shown, and no figures were drawn")
-        raise typer.Exit(130)
+        say(f"wrote {path}")
+    say(f"{time.perf_counter() - started:.0f} s")
+    if stopped:
+        complain("stopped early: only the runs that were finished are shown, and not all figures were drawn")
+        raise typer.Exit(INTERRUPTED)
 
 
 def _comparison(name: str, curves: dict[str, Array], shown: tuple[int, ...]) -> Table:
@@ -93,13 +97,8 @@ def _comparison(name: str, curves: dict[str, Array], shown: tuple[int, ...]) -> 
     return table
 
 
-def _cell(regrets: Array, best: float) -> str:
+def _cell(regrets: Array, best: float) -> Text:
     mean = regrets.mean()
     error = regrets.std(ddof=1) / np.sqrt(len(regrets)) if len(regrets) > 1 else 0.0
     text = f"{mean:.2f} ± {error:.2f}"
-    return f"[bold green]{text}[/]" if mean <= best else text
-
-
-def _progress() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, transient=True)
+    return Text(text, style="bold green" if mean <= best else "")

@@ -12,21 +12,18 @@ from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from stableopt.cli.screen import INTERRUPTED, bars, complain, console, refuse, say
 from stableopt.paper.experiments import EXPERIMENTS, experiment
 
 if TYPE_CHECKING:
     from stableopt.paper.experiments.base import Experiment, Performed, Plan
     from stableopt.paper.experiments.engines import Engine
-
-console = Console()
-errors = Console(stderr=True)
 
 
 class _RefusedError(Exception):
@@ -139,7 +136,7 @@ def _perform(kind: type[Experiment], plan: Plan, out: Path, engine: Engine) -> P
     from stableopt.paper.experiments.runner import run
 
     started = time.perf_counter()
-    with _progress() as progress:
+    with bars(TimeElapsedColumn(), TimeRemainingColumn()) as progress:
         bar = progress.add_task(f"{kind.name}: loading", total=plan.runs)
         with threadpool_limits(1):  # as in the workers: models fitted here enter the results, too
             loaded = kind.load(plan)
@@ -155,8 +152,8 @@ def _perform(kind: type[Experiment], plan: Plan, out: Path, engine: Engine) -> P
                 results = run(loaded, plan, out, engine, count)
         except KeyboardInterrupt:
             progress.stop()
-            _complain(f"stopped: {len(done)} of {plan.runs} runs are finished and kept; the same command continues")
-            raise typer.Exit(130) from None
+            complain(f"stopped: {len(done)} of {plan.runs} runs are finished and kept; the same command continues")
+            raise typer.Exit(INTERRUPTED) from None
         progress.update(bar, description=f"{kind.name}: drawing")
         claims = loaded.claims(results)
         files = output.save(loaded, results, claims, time.perf_counter() - started, out)
@@ -176,15 +173,15 @@ def _perform_all(chosen: list[tuple[type[Experiment], Plan]], without: list[str]
 
     finished, missed = [], []
     for each in without:
-        console.print(f"left out {each}", soft_wrap=True, highlight=False, markup=False)
+        say(f"left out {each}")
     for kind, plan in chosen:
         try:
             finished.append(_perform(kind, plan, out, engine))
         except DataError as error:
             missed.append(f"{kind.name}: {error}")
-            console.print(f"left out {missed[-1]}", soft_wrap=True, highlight=False, markup=False)
+            say(f"left out {missed[-1]}")
     write({out / "index.html": page(finished, [*missed, *without]).encode()})
-    console.print(f"wrote {out / 'index.html'}", soft_wrap=True, highlight=False)
+    say(f"wrote {out / 'index.html'}")
     if missed:
         raise _RefusedError(f"left out {'; '.join(missed)}")
 
@@ -201,11 +198,11 @@ def _show(performed: Performed) -> None:
         table.add_row(*row, style="bold green" if row[0] == best else None)
     console.print(table)
     for claim in performed.claims:
-        console.print(claim.verdict, style="green" if claim.held else "yellow", highlight=False)
+        console.print(claim.verdict, style="green" if claim.held else "yellow")
     if not performed.claims:
         console.print("No claim of the paper can be checked with so few algorithms or rounds.")
     for path in performed.files:
-        console.print(f"wrote {path}", soft_wrap=True, highlight=False)
+        say(f"wrote {path}")
     console.print(f"{performed.seconds:.0f} s")
 
 
@@ -237,37 +234,17 @@ def _kind_errors(out: Path) -> Iterator[None]:
     except ImportError as error:
         if str(error.name).split(".")[0] == "stableopt":
             raise
-        _refuse(f"{error}: the experiments need more packages: pip install 'stableopt[experiments]'")
+        refuse(f"{error}: the experiments need more packages: pip install 'stableopt[experiments]'")
     except OSError as error:
         where = error.filename or out
-        _refuse(f"cannot write {where} ({error.strerror or error}): choose another folder with --out, or make room")
+        refuse(f"cannot write {where} ({error.strerror or error}): choose another folder with --out, or make room")
     except BrokenExecutor:
-        _complain("a worker process died (out of memory?): fewer --jobs need less; the same command continues")
+        complain("a worker process died (out of memory?): fewer --jobs need less; the same command continues")
         raise typer.Exit(1) from None
     except Exception as error:
         from stableopt.paper.experiments.base import DataError
         from stableopt.paper.experiments.engines import EngineError
 
         if isinstance(error, _RefusedError | EngineError | DataError):
-            _refuse(str(error))
+            refuse(str(error))
         raise
-
-
-def _refuse(message: str) -> NoReturn:
-    _complain(message)
-    raise typer.Exit(2) from None
-
-
-def _complain(message: str) -> None:
-    errors.print(message, soft_wrap=True, highlight=False, markup=False)
-
-
-def _progress() -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console, transient=True)

@@ -1,7 +1,7 @@
 """``stableopt verify``: measure on sampled functions whether all promises hold, and how loose they are.
 
 Every line of the table is judged by the binomial distribution; negative controls must fail. Exit code 0: all lines are
-as they should be; 1: some are not; 2: bad input.
+as they should be; 1: some are not; 2: bad input; 130: Ctrl-C, which keeps and shows what was measured until then.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
+from stableopt.cli.screen import INTERRUPTED, bars, complain, console, refuse, say
 from stableopt.paper.verification.checks import Check
 from stableopt.paper.verification.results import Certificates, HardResults, Tradeoff
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-console = Console()
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,8 @@ class Evidence:
     certificates: dict[str, Certificates] = field(default_factory=dict)
     tradeoff: list[Tradeoff] = field(default_factory=list)
     hard: HardResults | None = None
+    stopped: bool = False
+    """Whether Ctrl-C ended it: then only some of it was measured."""
 
     @property
     def ok(self) -> bool:
@@ -68,7 +69,16 @@ class Evidence:
 
 
 def gather(plan: Plan, seed: int = 0, step: Callable[[str], None] = lambda what: None) -> Evidence:
-    """All measurements of a plan; ``step`` is told what comes next, as often as `steps` says."""
+    """All measurements of a plan, or those until Ctrl-C; ``step`` is told what comes next, as often as `steps` says."""
+    found = Evidence(plan, seed)
+    try:
+        _measure(found, step)
+    except KeyboardInterrupt:
+        found.stopped = True
+    return found
+
+
+def _measure(found: Evidence, step: Callable[[str], None]) -> None:
     from stableopt.paper.verification.bounds import coverage
     from stableopt.paper.verification.boxes import boxes
     from stableopt.paper.verification.cases import CASES
@@ -77,7 +87,7 @@ def gather(plan: Plan, seed: int = 0, step: Callable[[str], None] = lambda what:
     from stableopt.paper.verification.reports import reports
     from stableopt.paper.verification.tradeoff import tradeoff
 
-    found = Evidence(plan, seed)
+    plan, seed = found.plan, found.seed
     kernels = [case for case in CASES.values() if case.name in ("SE", "Matérn 5/2")]
     for case in kernels:
         step(f"bounds, {case.name}")
@@ -99,7 +109,6 @@ def gather(plan: Plan, seed: int = 0, step: Callable[[str], None] = lambda what:
     found.checks += check_hard(found.hard)
     step("the polynomial")
     found.tradeoff = tradeoff(runs=plan.polynomial[0], rounds=plan.polynomial[1], seed=seed)
-    return found
 
 
 def steps() -> int:
@@ -110,7 +119,7 @@ def steps() -> int:
 
 
 def save(found: Evidence, out: Path) -> list[Path]:
-    """The table as CSV, everything as JSON, and the figures."""
+    """The table as CSV, everything as JSON, and the figures, if everything was measured."""
     rows = [check.to_dict() for check in found.checks]
     table, data = out / "verify.csv", out / "verify.json"
     with table.open("w", newline="", encoding="utf-8") as file:
@@ -121,7 +130,8 @@ def save(found: Evidence, out: Path) -> list[Path]:
     content = {
         "plan": asdict(found.plan),
         "seed": found.seed,
-        "ok": found.ok,
+        "ok": found.ok and not found.stopped,
+        "stopped": found.stopped,
         "checks": rows,
         "looseness": looseness,
         "tradeoff": [
@@ -132,7 +142,7 @@ def save(found: Evidence, out: Path) -> list[Path]:
     }
     data.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
     paths = [table, data]
-    for name, figure in figures(found).items():
+    for name, figure in ({} if found.stopped else figures(found)).items():
         paths.append(out / f"{name}.png")
         figure.savefig(paths[-1], dpi=100)
     return paths
@@ -159,27 +169,30 @@ def verify(
     if out is not None:
         make_folder(out)
     started = time.perf_counter()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with bars(TimeElapsedColumn()) as progress:
         bar = progress.add_task("verifying", total=steps(), completed=-1)
 
         def step(what: str) -> None:
             progress.update(bar, description=what, advance=1)
 
         found = gather(FULL if full else QUICK, seed, step)
-    console.print(_table(found))
-    console.print(_looseness(found))
-    console.print(_tradeoff(found))
-    if out is not None:
+    for part, table in ((found.checks, _table), (found.certificates, _looseness), (found.tradeoff, _tradeoff)):
+        if part:
+            console.print(table(found))
+    if out is not None and found.checks:
         for path in save(found, out):
-            console.print(f"wrote {path}", soft_wrap=True)
+            say(f"wrote {path}")
     wrong = [check for check in found.checks if not check.ok]
     verdict = (
         "everything is as it should be"
         if found.ok
         else f"{len(wrong)} of {len(found.checks)} lines are not as they should be"
     )
-    console.print(f"{verdict} ({len(found.checks)} lines, {time.perf_counter() - started:.0f} s)")
+    spent = f"{len(found.checks)} lines, {time.perf_counter() - started:.0f} s"
+    if found.stopped:
+        complain(f"stopped early: of what was measured until then, {verdict} ({spent})")
+        raise typer.Exit(INTERRUPTED)
+    say(f"{verdict} ({spent})")
     if not found.ok:
         raise typer.Exit(1)
 
@@ -195,8 +208,8 @@ def _table(found: Evidence) -> Table:
     for check in found.checks:
         promised = f"≥ {check.promised:g}" if check.must_hold else f"(≥ {check.promised:g})"
         verdict = "holds" if check.kept else "fails"
-        verdict = f"[green]{verdict}[/]" if check.ok else f"[bold red]{verdict.upper()}[/]"
-        table.add_row(check.what, check.setting, f"{check.held}/{check.runs}", promised, verdict)
+        shown = Text(verdict, style="green") if check.ok else Text(verdict.upper(), style="bold red")
+        table.add_row(check.what, check.setting, f"{check.held}/{check.runs}", promised, shown)
     return table
 
 
@@ -232,5 +245,4 @@ def make_folder(out: Path) -> None:
         (out / ".writable").touch()
         (out / ".writable").unlink()
     except OSError as error:
-        console.print(f"expected a folder that can be written, got {out} ({error.strerror}): choose another with --out")
-        raise typer.Exit(2) from None
+        refuse(f"expected a folder that can be written, got {out} ({error.strerror}): choose another with --out")

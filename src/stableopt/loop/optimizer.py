@@ -14,7 +14,7 @@ from typing import overload
 
 from numpy.typing import ArrayLike
 
-from stableopt.base.checks import positive, whole
+from stableopt.base.checks import listed, positive, whole
 from stableopt.base.values import Value, from_dict
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.asking import Asking
@@ -23,7 +23,7 @@ from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.reading import checked, measurements
 from stableopt.loop.reporting import report, reported_decision
 from stableopt.loop.rules import Algorithm
-from stableopt.loop.runs import FORMAT, VALUES, in_order, parsed, read, written
+from stableopt.loop.runs import FORMAT, VALUES, check_belief, in_order, parsed, written
 from stableopt.loop.schedules import Constant, Schedule
 from stableopt.loop.settings import setting_of
 from stableopt.loop.state import State
@@ -120,19 +120,20 @@ class Optimizer:
         return self._state.failures
 
     @overload
-    def ask(self, n: None = None, *, pending: Iterable[Query] = ()) -> Query: ...
+    def ask(self, n: None = None, *, pending: Query | Iterable[Query] = ()) -> Query: ...
     @overload
-    def ask(self, n: int, *, pending: Iterable[Query] = ()) -> list[Query]: ...
-    def ask(self, n: int | None = None, *, pending: Iterable[Query] = ()) -> Query | list[Query]:
+    def ask(self, n: int, *, pending: Query | Iterable[Query] = ()) -> list[Query]: ...
+    def ask(self, n: int | None = None, *, pending: Query | Iterable[Query] = ()) -> Query | list[Query]:
         """What to measure next: one query, or a list of n different ones for n workers.
 
-        pending: queries whose values are not in yet. They are taken to give what the model expects there, so that
-        other points are proposed, and the surroundings of points that failed are avoided. Where the algorithm insists
-        on a point that is pending or just failed, another one of the same decision is proposed. Asking again without
-        telling gives the same query.
+        pending: queries whose values are not in yet (one, or several). They are taken to give what the model expects
+        there, so that other points are proposed, and the surroundings of points that failed are avoided. Where the
+        algorithm insists on a point that is pending or just failed, another one of the same decision is proposed.
+        Asking again without telling gives the same query.
         """
         count = 1 if n is None else whole(n, 1, "a number of queries 1, 2, 3, ...")
-        waiting = [checked(self._state.setting.translation, q) for q in pending]
+        waiting = [pending] if isinstance(pending, Query) else listed(pending, "pending queries as a list")
+        waiting = [checked(self._state.setting.translation, q) for q in waiting]
         asking: Asking = Asking(self.algorithm, self.initial, self.seed)
         queries: list[Query] = []
         for _ in range(count):
@@ -229,11 +230,16 @@ class Optimizer:
         """
         run = parsed(text)
         domain, uncertainty, gp, algorithm, beta, explore, belief = (
-            from_dict(run[key], functions, classes) for key in VALUES
+            from_dict(run[key], functions, classes, f"run.{key}") for key in VALUES
         )
         options = {"algorithm": algorithm, "beta": beta, "explore": explore}
-        optimizer = cls(domain, uncertainty, gp, **options, initial=run["initial"], seed=run["seed"])
-        optimizer._replay([read(optimizer.state.setting.translation, r) for r in in_order(run)], belief)
+        try:
+            optimizer = cls(domain, uncertainty, gp, **options, initial=run["initial"], seed=run["seed"])
+            known = in_order(run, optimizer.state.setting.translation)
+            check_belief(belief, isinstance(optimizer.gp, Learned), optimizer.state.setting, len(run["rounds"]))
+            optimizer._replay(known, belief)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{error} (in the run)") from error
         return optimizer
 
     def _replay(self, known: list[Measurement[AnyIndex]], belief: Belief | None) -> None:

@@ -30,12 +30,12 @@ def measurements(
         query: Query[Index] = checked(translation, point)
         if decision is None:
             place = query.point_index, measured(y), query.decision_index
-            return [Measurement(*place, _noise(noise), query.lower)]
-        return [Measurement(query.point_index, measured(y), translation.decision_index(decision), _noise(noise))]
+            return [Measurement(*place, noise_of(noise), query.lower)]
+        return [Measurement(query.point_index, measured(y), translation.decision_index(decision), noise_of(noise))]
     named = None if decision is None else translation.decision_index(decision)
     rows = _rows(point, y, setting.columns.width)
     if rows is None:
-        return [Measurement(translation.point_index(point), measured(y), named, _noise(noise))]
+        return [Measurement(translation.point_index(point), measured(y), named, noise_of(noise))]
     if decision is not None:
         raise ValueError("expected a decision with a single point only: tell the points one by one")
     values = [measured(v) for v in (y if isinstance(y, list | tuple) else np.asanyarray(y))]
@@ -43,7 +43,7 @@ def measurements(
     if len(noises) != len(values):
         raise ValueError(f"expected one noise, or one per value, got {len(noises)} for {len(values)} values")
     return [
-        Measurement(translation.point_index(row), v, None, _noise(s))
+        Measurement(translation.point_index(row), v, None, noise_of(s))
         for row, v, s in zip(rows, values, noises, strict=True)
     ]
 
@@ -114,5 +114,6 @@ def measured(y: Any) -> float | None:
     return value
 
 
-def _noise(noise: Any) -> float | None:
+def noise_of(noise: Any) -> float | None:
+    """The standard deviation of a value; None if it is the model's."""
     return None if noise is None else deviation(noise, "noise as a standard deviation above 0")

@@ -143,6 +143,8 @@ class Algorithm(Value):
     reporting: ReportingRule
 
     def __post_init__(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"expected the name of an algorithm, got {self.name!r:.200}")
         if not isinstance(self.sampling, SamplingRule):
             raise TypeError(f"expected a sampling rule such as LargestUcb(), got {self.sampling!r}")
         if not isinstance(self.reporting, ReportingRule):

@@ -51,7 +51,10 @@ class Schedule(Value, ABC):
         """β_t for the bounds of round t = 1, 2, ..., after t − 1 observations with this realised information gain."""
         t = whole(t, 1, "a round t = 1, 2, ...")
         gain = not_negative(information_gain, "an information gain of 0 or more")
-        value = self.at(t, gain)
+        try:
+            value = self.at(t, gain)
+        except OverflowError:
+            value = math.inf
         if not (is_number(value) and value > 0):
             came = f"{value!r} for t = {t} and the gain {gain:g}"
             raise ValueError(f"expected {type(self).__name__}.at to return a β above 0, got {came}")
@@ -79,7 +82,7 @@ class _Known:
             return whole(value, 1, "every as a number of rounds 1, 2, 3, ...")
         if name != "gamma":
             return positive(value, f"a {_POSITIVE.get(name, name.replace('_', ' '))} above 0")
-        if value is None or callable(value):
+        if value is None or (callable(value) and not isinstance(value, Value)):
             return value
         return not_negative(value, "gamma as a number >= 0, a function of the observations' number or None")
 

@@ -32,6 +32,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, final
 import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.base.checks import is_whole, listed
 from stableopt.base.values import Value
 from stableopt.model import derived
 
@@ -80,7 +81,7 @@ class Kernel(Value, ABC):
 
     def __post_init__(self) -> None:
         for name, value in self._learnable():
-            if not isinstance(value, Kernel):
+            if not isinstance(value, Kernel) or name in (*derived.LEARNED, *self.hyperparameters):
                 object.__setattr__(self, name, derived.checked_value(name, value))
 
     def __call__(self, X: Array, Z: Array) -> Array:
@@ -191,6 +192,12 @@ class Kernel(Value, ABC):
         return [_at(self, tuple(b.index(c) for c in range(len(b))), len(b)) if b else None for b in blocks]
 
 
+def _check_parts(*kernels: Any) -> None:
+    for kernel in kernels:
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"expected a kernel such as SE(0.2), got {kernel!r:.200}")
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Scaled(Kernel):
@@ -198,6 +205,10 @@ class Scaled(Kernel):
 
     kernel: Kernel
     variance: float
+
+    def __post_init__(self) -> None:
+        _check_parts(self.kernel)
+        super().__post_init__()
 
     def values(self, X: Array, Z: Array) -> Array:
         values = self.kernel(X, Z)
@@ -228,6 +239,9 @@ class Sum(Kernel):
     left: Kernel
     right: Kernel
 
+    def __post_init__(self) -> None:
+        _check_parts(self.left, self.right)
+
     def values(self, X: Array, Z: Array) -> Array:
         values = self.left(X, Z)
         return np.add(values, self.right(X, Z), out=values)
@@ -251,6 +265,9 @@ class Product(Kernel):
 
     left: Kernel
     right: Kernel
+
+    def __post_init__(self) -> None:
+        _check_parts(self.left, self.right)
 
     def values(self, X: Array, Z: Array) -> Array:
         values = self.left(X, Z)
@@ -276,11 +293,11 @@ class OnColumns(Kernel):
     columns: Sequence[int]
 
     def __post_init__(self) -> None:
-        if np.ndim(self.columns) != 1:
-            raise ValueError(f"expected a list of columns, such as [0], got {self.columns!r}")
-        columns = tuple(int(column) for column in self.columns)
-        if not columns or min(columns) < 0 or len(set(columns)) < len(columns):
-            raise ValueError(f"expected at least one column, distinct and counted from 0, got {self.columns}")
+        _check_parts(self.kernel)
+        columns = tuple(listed(self.columns, "a list of columns, such as [0]"))
+        if not columns or not all(is_whole(c, 0) for c in columns) or len(set(columns)) < len(columns):
+            raise ValueError(f"expected at least one column, distinct and counted from 0, got {self.columns!r:.200}")
+        columns = tuple(map(int, columns))
         object.__setattr__(self, "columns", columns)
 
     def values(self, X: Array, Z: Array) -> Array:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, cartesian, frozen
-from stableopt.base.checks import deviation, number, numbers, vector
+from stableopt.base.checks import LARGEST_NOISE, deviation, number, numbers, vector
 from stableopt.base.values import ReadOnly, Value
 from stableopt.model import factors
 from stableopt.model.algebra import Kernel
@@ -96,6 +96,7 @@ class GP(Value):
             raise ValueError(f"expected X (t, p) and y (t,), got {points.shape} and {values.shape}")
         if not (np.all(np.isfinite(points)) and np.all(np.isfinite(values))):
             raise ValueError("expected finite points and values, got NaN or infinity: leave failed evaluations out")
+        _check_prior(self.kernel.diag(points))
         L, variance = factors.factorised(self.kernel, self.noise, points, noise)
         white = factors.whitened(L, values - self.prior_mean(points))
         return Posterior(self, frozen(points), frozen(values), frozen(variance), frozen(L), frozen(white))
@@ -110,7 +111,7 @@ class GP(Value):
         """
         blocks = [frozen(block.copy()) if block.flags.writeable else block for block in blocks]
         points = frozen(cartesian(blocks))
-        prior_variance = frozen(self.kernel.diag(points))
+        prior_variance = frozen(_check_prior(self.kernel.diag(points)))
         lowest = np.fmin.reduce(np.atleast_1d(math.inf if noise is None else noise), initial=self.noise)
         product = lowest >= factors.PRODUCT_NOISE * math.sqrt(prior_variance.max())
         factor: Factor | None = ProductFactor.of(self.kernel, blocks) if product else None
@@ -118,6 +119,14 @@ class GP(Value):
         mean = frozen(self.prior_mean(points))
         prior = TrackedPosterior(self.kernel, self.noise, points, prior_variance, mean, prior_variance, factor)
         return prior.started([int(i) for i in observed], np.array(y, dtype=float), noise)
+
+
+def _check_prior(variance: Array) -> Array:
+    """The prior's variances at some points, if arithmetic can stand them."""
+    if not variance.max(initial=0.0) < LARGEST_NOISE**2:  # nor NaN
+        got = f"{variance.max():g}"
+        raise ValueError(f"expected a prior variance below {LARGEST_NOISE**2:g} at all points, got {got}: scale inputs")
+    return variance
 
 
 class Moments(Protocol):

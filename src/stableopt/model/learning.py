@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import LARGEST_VALUE, number, positive, vector, whole
+from stableopt.base.checks import LARGEST_VALUE, listed, number, positive, vector, whole
 from stableopt.base.values import Value
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.fit import check_search, fit, param_names, sample
@@ -70,10 +70,11 @@ class Belief(Value):
     """Number of observations it was learned from."""
 
     def __post_init__(self) -> None:
-        gps = (self.gps,) if isinstance(self.gps, GP) else tuple(self.gps)
+        gps = (self.gps,) if isinstance(self.gps, GP) else tuple(listed(self.gps, "a list of GPs in a belief"))
         if not gps or not all(isinstance(gp, GP) for gp in gps):
             raise TypeError(f"expected at least one GP in a belief, got {self.gps!r:.200}")
         object.__setattr__(self, "gps", gps)
+        whole(self.t, 0, "the number of observations of a belief as 0, 1, 2, ...")
 
     def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior | Mixture:
         """The posterior after the values y at the rows of X; a mixture if there are several GPs."""

@@ -5,7 +5,7 @@ All algorithms of a run share their initial points and their noise, so their reg
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -40,16 +40,16 @@ def compare(
     return {name: table[:, i] for i, name in enumerate(algorithms)}
 
 
-def draw(peaks: Problem, polynomial: Problem, curves: dict[str, Array], folder: Path) -> list[Path]:
-    """All figures of the demonstration, as PNG files in a folder."""
-    figures = {
-        "figure-1.png": figure_1(peaks, seed=0, initial=3),
-        "execution.png": execution(peaks, seed=0, initial=3),
-        "polynomial.png": comparison(polynomial, curves),
+def draw(peaks: Problem, polynomial: Problem, curves: dict[str, Array], folder: Path) -> Iterator[Path]:
+    """All figures of the demonstration, one after the other, as PNG files in a folder."""
+    figures: dict[str, Callable[[], Figure]] = {
+        "figure-1.png": lambda: figure_1(peaks, seed=0, initial=3),
+        "execution.png": lambda: execution(peaks, seed=0, initial=3),
+        "polynomial.png": lambda: comparison(polynomial, curves),
     }
-    for name, figure in figures.items():
-        figure.savefig(folder / name, dpi=130)
-    return [folder / name for name in figures]
+    for name, make in figures.items():
+        make().savefig(folder / name, dpi=130)
+        yield folder / name
 
 
 def execution(problem: Problem, *, seed: int, initial: int) -> Figure:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, cartesian, frozen
-from stableopt.base.checks import matrix, row_of, vector
+from stableopt.base.checks import is_whole, listed, matrix, numbers, row_of, vector
 from stableopt.base.values import Value
 
 
@@ -82,12 +82,13 @@ class Grid(Domain):
     @classmethod
     def linspace(cls, lower: ArrayLike, upper: ArrayLike, num: int | Sequence[int]) -> Grid:
         """A grid from lower to upper, both included, with ``num`` values on each axis."""
-        low, high = np.atleast_1d(np.asarray(lower, dtype=float)), np.atleast_1d(np.asarray(upper, dtype=float))
-        if low.ndim != 1 or low.shape != high.shape:
-            raise ValueError(f"expected lower and upper of one length, got shapes {low.shape} and {high.shape}")
-        counts = np.broadcast_to(np.asarray(num), low.shape)
-        if counts.dtype.kind not in "iu" or np.any(counts < 1):
-            raise ValueError(f"expected the number of values on each axis as 1, 2, 3, ..., got {num}")
+        low, high = np.atleast_1d(numbers(lower, "lower")), np.atleast_1d(numbers(upper, "upper"))
+        if low.ndim != 1 or low.shape != high.shape or not np.all(np.isfinite([low, high])):
+            got = f"{low.tolist()} and {high.tolist()}"
+            raise ValueError(f"expected lower and upper as finite numbers, equally many, got {got!s:.200}")
+        counts = [num] * len(low) if np.ndim(num) == 0 else listed(num, "a number of values for each axis")
+        if len(counts) != len(low) or not all(is_whole(n, 1) for n in counts):
+            raise ValueError(f"expected the number of values on each axis as 1, 2, 3, ..., got {num!r:.200}")
         return cls([np.linspace(a, b, int(n)) for a, b, n in zip(low, high, counts, strict=True)])
 
     @property
@@ -119,9 +120,10 @@ class Grid(Domain):
 
 
 def _axis(values: ArrayLike, number: int) -> Array:
-    if np.ndim(values) != 1 or np.size(values) == 0:
+    axis = numbers(values, f"axis {number}")
+    if axis.ndim != 1 or axis.size == 0:
         raise ValueError(f"expected axis {number} as a list of numbers, got {values!r:.200}")
-    axis = vector(values, np.size(values), f"axis {number}").copy()
+    axis = vector(axis, len(axis), f"axis {number}").copy()
     step = (axis[-1] - axis[0]) / max(1, len(axis) - 1)
     rounding = 4 * np.spacing(np.abs(axis).max())
     uneven = np.abs(axis - np.linspace(axis[0], axis[-1], len(axis))) > 1e-6 * step + rounding

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, Indices, Mask
-from stableopt.base.checks import is_whole, not_negative, numbers, whole
+from stableopt.base.checks import is_whole, listed, not_negative, numbers, whole
 from stableopt.sets.uncertainty import Perturbation
 
 BOUNDARY = 1.0 + 1e-9
@@ -62,7 +62,7 @@ class Ball(NormBall):
 
     def __post_init__(self) -> None:
         vars(self).update(eps=not_negative(self.eps, "eps as a finite number >= 0"), columns=column_list(self.columns))
-        if self.norm not in (1, 2, math.inf, "inf"):
+        if np.ndim(self.norm) or self.norm not in (1, 2, math.inf, "inf"):
             raise ValueError(f"expected the norm 1, 2 or 'inf', got {self.norm!r}; others: Distance(d, eps)")
         vars(self).update(norm="inf" if self.norm in (math.inf, "inf") else int(self.norm))
         if self.scales is not None:
@@ -217,15 +217,11 @@ def column_list(columns: Sequence[int | str] | None) -> tuple[int | str, ...] | 
     """The columns that a set may change, by number or name, as a tuple."""
     if columns is None:
         return None
-    if np.ndim(columns) != 1:
-        raise ValueError(f"expected a list of column numbers or names, got {columns!r}")
-    if (
-        not len(columns)
-        or not all(isinstance(c, str) or is_whole(c, 0) for c in columns)
-        or len(set(columns)) < len(columns)
-    ):
-        raise ValueError(f"expected distinct column numbers from 0, or names, got {list(columns)}")
-    return tuple(c if isinstance(c, str) else int(c) for c in columns)
+    chosen = listed(columns, "a list of column numbers or names")
+    good = len(chosen) > 0 and all(isinstance(c, str) or is_whole(c, 0) for c in chosen)
+    if not good or len(set(chosen)) < len(chosen):
+        raise ValueError(f"expected distinct column numbers from 0, or names, got {chosen!r:.200}")
+    return tuple(c if isinstance(c, str) else int(c) for c in chosen)
 
 
 def _spread(values: ArrayLike, free: list[int], dim: int, what: str) -> Array:

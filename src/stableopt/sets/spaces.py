@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stableopt.base.arrays import Array, cartesian, frozen
-from stableopt.base.checks import is_whole, unmasked
+from stableopt.base.checks import is_whole, listed, unmasked
 from stableopt.base.values import Value
 from stableopt.sets.domains import Domain
 from stableopt.sets.variables import Candidates, Variable, variable
@@ -46,8 +46,11 @@ class Space(Value):
         given = given.tolist() if isinstance(given, np.ndarray) else given
         if isinstance(given, str) or not isinstance(given, Sequence) or not len(given):
             raise ValueError(f'expected ranges such as {{"x": (0, 1)}} or [(0, 1)], got {self.variables!r:.200}')
-        if names is not None and (isinstance(names, str) or len(names) != len(given)):
-            raise ValueError(f"expected a list of {len(given)} names, one per variable, got {names!r:.200}")
+        if names is not None:
+            expected = f"a list of {len(given)} names, one per variable"
+            names = listed(names, expected)
+            if len(names) != len(given):
+                raise ValueError(f"expected {expected}, got {names!r:.200}")
         labels = [f"variable {i}" for i in range(len(given))] if names is None else [repr(n) for n in names]
         parsed = tuple(variable(v, label) for v, label in zip(given, labels, strict=True))
         vars(self).update(variables=parsed)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from stableopt.base.arrays import Array, Mask
-from stableopt.base.checks import matrix, row_of, whole
+from stableopt.base.checks import listed, matrix, row_of, whole
 from stableopt.base.values import Value
 from stableopt.sets.spaces import Space
 
@@ -208,10 +208,12 @@ class Groups(UncertaintySet):
         lists, given = self.members, self.names
         if isinstance(lists, Mapping):
             given, lists = tuple(lists), list(lists.values())
+        lists = listed(lists, "groups as lists of the numbers of their points, such as [[0, 1], [2]]")
         if any(isinstance(group, str) or not isinstance(group, Iterable) for group in lists):
             raise ValueError(f"expected a list of members for each group, got {lists!r:.200}; labels: from_labels(...)")
         groups = tuple(tuple(sorted({whole(i, 0, _MEMBERS) for i in group})) for group in lists)
-        names = tuple(range(len(groups))) if given is None else tuple(map(_group_name, given))
+        given = range(len(groups)) if given is None else listed(given, "a list of names, one for each group")
+        names = tuple(map(_group_name, given))
         if not groups or len(names) != len(groups) or len(set(names)) != len(names):
             raise ValueError(f"expected at least one group and one distinct name each, got {len(groups)} and {names}")
         for name, group in zip(names, groups, strict=True):
@@ -222,12 +224,12 @@ class Groups(UncertaintySet):
     @classmethod
     def from_labels(cls, labels: Sequence[Any] | NDArray[Any]) -> Groups:
         """Groups from one label per point, in the order of the sorted labels."""
-        if np.ndim(labels) != 1:
-            raise ValueError(f"expected one label per point in a flat list, got shape {np.shape(labels)}")
-        kinds = {type(label.item() if isinstance(label, np.generic) else label).__name__ for label in labels}
-        if len(kinds) != 1:
-            raise ValueError(f"expected labels of one kind, such as all strings, got {sorted(kinds)}")
-        found, inverse, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
+        each = listed(labels, "one label per point in a flat list")
+        kinds = {type(label.item() if isinstance(label, np.generic) else label) for label in each}
+        if len(kinds) != 1 or not issubclass(next(iter(kinds)), str | int | float):
+            names = sorted(kind.__name__ for kind in kinds)
+            raise ValueError(f"expected one label per point, all strings or all numbers, in a flat list, got {names}")
+        found, inverse, counts = np.unique(np.asarray(each), return_inverse=True, return_counts=True)
         members = np.split(np.argsort(inverse, kind="stable"), np.cumsum(counts)[:-1])
         names = found.tolist() if found.dtype.kind in "iuU" else [str(label) for label in found]
         return cls([group.tolist() for group in members], names)
