@@ -7,8 +7,8 @@ are as accurate as solves with L.
 Posteriors of one kind of kernel with different hyperparameters are evaluated together, as a mixture (see `mixtures`).
 
 Notation (see `gp`, `kernels` and `mixtures`)
-    x, z         observed points and points of interest, divided by the lengthscales (t, p), (n, p)
-    K, H         variance · g(r) and variance · g'(r)/r of all pairs (n, t)
+    x, z         observed points and points of interest, divided by the scale of each column (t, p), (n, p)
+    K, H         the kernel of all pairs but for its variance, and its slope but for constants (n, t): `_Stationary`
     V, A         L⁻¹k and K⁻¹k, one row for each z (n, t)
     μ_i, μ, σ²   means of the posteriors, and the mean and variance of their mixture (n,)
 """
@@ -24,9 +24,9 @@ from scipy.linalg import lapack
 
 from stableopt.base.arrays import Array
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled
-from stableopt.model.factors import chunks
 
 LARGEST = 512  # observations: with more, triangular solves are faster than products with L⁻¹
+_TOGETHER = 1 << 15  # entries of a matrix computed together: larger ones leave the cache, and fresh memory is slow
 
 
 class Ingredients(NamedTuple):
@@ -43,7 +43,7 @@ class StationaryBound:
     """mean + c·std and its gradient, for one posterior or a mixture of several."""
 
     def __init__(self, parts: Sequence[_Stationary]) -> None:
-        self._parts, self._size = parts, len(parts) * len(parts[0].x)
+        self._parts, self._rows = parts, max(128, _TOGETHER // len(parts[0].x))
 
     @classmethod
     def of(cls, parts: Sequence[Ingredients]) -> Self | None:
@@ -55,7 +55,7 @@ class StationaryBound:
     def __call__(self, Z: Array, c: float) -> Array:
         """The bound at the rows of Z, (n,)."""
         values = np.empty(len(Z))
-        for some in chunks(len(Z), self._size):
+        for some in self._batches(len(Z)):
             mean, std = _mixed([part.moments(Z[some], slopes=False) for part in self._parts])
             values[some] = mean + c * std
         return values
@@ -66,7 +66,7 @@ class StationaryBound:
         dμ_i = α_i·dk and dσ_i² = −2A_i·dk, so d(μ + cσ) is the average of (1 + c/σ (μ_i − μ)) α_i·dk − c/σ A_i·dk.
         """
         values, gradient = np.empty(len(Z)), np.empty(Z.shape)
-        for some in chunks(len(Z), self._size):
+        for some in self._batches(len(Z)):
             each = [part.moments(Z[some], slopes=True) for part in self._parts]
             mean, std = _mixed(each)
             values[some] = mean + c * std
@@ -80,6 +80,9 @@ class StationaryBound:
             ]
             gradient[some] = np.mean(pulled, axis=0)
         return values, gradient
+
+    def _batches(self, n: int) -> list[slice]:
+        return [slice(start, start + self._rows) for start in range(0, n, self._rows)]
 
 
 class _Moments(NamedTuple):
@@ -149,18 +152,27 @@ def _factors(kernel: Kernel, columns: Sequence[int]) -> Iterator[tuple[Kernel, S
 
 
 class _Stationary:
-    """One posterior."""
+    """One posterior. Constant factors are in arrays that are made once, not in those of every call.
+
+    Coordinates are divided by `_scale`: then g is a function of s = |z − x| alone, and dk = slope · H (z − x) / scale.
+
+        squared exponential   s = r/√2    g = exp(−s²)                H = g              slope −2
+        Matérn 3/2            s = √3 r    g = (1 + s) exp(−s)         H = exp(−s)        slope −1
+        Matérn 5/2            s = √5 r    g = (1 + s + s²/3) exp(−s)  H = (1 + s)exp(−s) slope −1/3
+    """
 
     def __init__(self, form: _Form, part: Ingredients) -> None:
         from scipy.spatial.distance import cdist
 
-        self._distances = cdist
-        self._order, self._scale, self._variance, self._mean = form.order, form.scale, form.variance, part.mean
+        self._distances, self._order, self._variance, self._mean = cdist, form.order, form.variance, part.mean
+        self._scale = form.scale / (math.sqrt(0.5) if form.order == math.inf else math.sqrt(2 * form.order))
+        self._slope = {math.inf: -2.0, 1.5: -1.0, 2.5: -1 / 3}[form.order] / self._scale
         self.x = part.X / self._scale
         self._categories = [(column, part.X[:, column].copy(), rho) for column, rho in form.correlations]
         self._whitened = part.whitened
         inverse, _ = lapack.dtrtri(part.factor, lower=1)
-        self._inverse = np.ascontiguousarray(np.tril(inverse))
+        self._inverse = form.variance * np.tril(inverse)
+        self._root = np.ascontiguousarray(self._inverse.T)
         self._alpha = self._whitened @ self._inverse
 
     @classmethod
@@ -177,34 +189,45 @@ class _Stationary:
         for column, known, correlation in self._categories:
             alike = np.where(Z[:, column, None] == known, 1.0, correlation)
             K *= alike
-            if slopes:
+            if H is not K:
                 H *= alike
-        V = K @ self._inverse.T
+        V = K @ self._root
         variance = self._variance - np.einsum("ij,ij->i", V, V)
         variance[variance <= 4e-16 * self._variance] = 0.0
-        return _Moments(self._mean + V @ self._whitened, variance, z, H, V)
+        mean = V @ self._whitened
+        mean += self._mean
+        return _Moments(mean, variance, z, H, V)
 
     def pull(self, at: _Moments, of_mean: Array | None, of_rest: Array) -> Array:
-        """Row i is (a_i α + b_i A)·dk at z_i, where dk = H (z − x) / lengthscale; a is 1 if None. Overwrites V."""
+        """Row i is (a_i α + b_i A)·dk at z_i; a is 1 if None. Overwrites V."""
         weights = at.V
         weights *= of_rest[:, None]
         weights = weights @ self._inverse
         weights += self._alpha if of_mean is None else np.multiply.outer(of_mean, self._alpha)
         weights *= at.H
-        return np.asarray((weights.sum(axis=1)[:, None] * at.z - weights @ self.x) / self._scale)
+        gradient = weights.sum(axis=1)[:, None] * at.z
+        gradient -= weights @ self.x
+        gradient *= self._slope
+        return np.asarray(gradient)
 
     def _kernel(self, z: Array, slopes: bool) -> tuple[Array, Array]:
-        """K and H."""
-        squared = self._distances(z, self.x, "sqeuclidean")
+        """g and H; one and the same array where they are equal or H is not wanted."""
+        s = self._distances(z, self.x, "sqeuclidean")
         if self._order == math.inf:
-            squared *= -0.5
-            K = np.exp(squared, out=squared)
-            K *= self._variance
-            return K, -K if slopes else K
-        np.minimum(squared, 1e7, out=squared)  # K is 0 in floating point there, and 0 · inf further on
-        s = np.sqrt(squared * (2 * self._order))
+            np.negative(s, out=s)
+            K = np.exp(s, out=s)
+            return K, K
+        np.minimum(s, 1e8, out=s)  # g is 0 in floating point there, and 0 · inf further on
+        np.sqrt(s, out=s)
         decay = np.exp(-s)
-        decay *= self._variance
+        H = s + 1
         if self._order == 1.5:
-            return (1 + s) * decay, -3.0 * decay
-        return (1 + s * (1 + s / 3)) * decay, (-5 / 3) * (1 + s) * decay
+            H *= decay
+            return H, decay if slopes else H
+        s *= s
+        s *= 1 / 3
+        s += H
+        s *= decay
+        if slopes:
+            H *= decay
+        return s, H if slopes else s
