@@ -559,6 +559,23 @@ def test_assess_knows_every_past_decision_and_the_best_of_all(assessment):
     assert "4 decisions" in text and "worst case between" in text and "x = 0.4" in text and repr(assessment) == text
 
 
+def test_a_printed_assessment_solves_only_for_what_it_shows(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 2))
+    found = so.assess((X, np.sin(5 * X).sum(axis=1)), [(0, 1)] * 2, 0.1, model=so.GP(so.SE(0.3), noise=0.1))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(found._state), "bounds_of", None)
+        text = str(found)
+    shown = [f"{low:.4g} and {high:.4g}" for _, low, high in found.decisions[:5]]
+    assert "past        40 decisions" in text and all(each in text for each in shown)
+    assert len(text.splitlines()) == 9 and len(found.decisions) == 40
+    lowers = [low for _, low, _ in found.decisions]
+    assert lowers == sorted(lowers, reverse=True)
+    # The general way finds no other five.
+    indices = [found._state.setting.translation.decision_index(d) for d, _, _ in found.decisions]
+    np.testing.assert_allclose(found._state.bounds_of(indices)[0], lowers, atol=2e-3)
+
+
 def test_rows_without_a_value_are_counted_and_left_out():
     found = so.assess({"x": [0.1, 0.5, 0.9], "value": [1.0, 2.0, NAN]}, {"x": (0, 1)}, 0.1)
     assert "2 decisions (1 without a value left out), the best guarantees first" in str(found)

@@ -265,6 +265,17 @@ def test_best_is_the_best_of_the_minima():
     check_allowed(region, found, F)
 
 
+def test_the_leading_decisions_are_those_with_the_largest_minima():
+    region, F = BallRegion(2, 0.1, math.inf), Waves(2, 11)
+    X = region.decisions(200, 5)
+    found = ContinuousMaxMin(region).leading(rows(X), F, 5)
+    true, slack = brute_minima(region, F, X, 61), 1e-3 * spread(F, 2)
+    values = [choice.value for choice in found]
+    assert len({choice.decision for choice in found}) == 5 and values == sorted(values, reverse=True)
+    np.testing.assert_allclose([true[rows(X).index(c.decision)] for c in found], np.sort(true)[:-6:-1], atol=slack)
+    assert len(ContinuousMaxMin(region).leading(rows(X[:3]), F, 5)) == 3
+
+
 def test_best_solves_few_of_many_decisions():
     region, F = BallRegion(2, 0.1), Waves(2, 12)
     X = region.decisions(400, 5)

@@ -52,6 +52,8 @@ def check(solver, sets, values, among=()):
         assert solver.minima_at(some, values).tolist() == [minima[d] for d in some]
         chosen = max(some.tolist(), key=lambda d: (minima[d], -d))
         assert solver.best(list(among), values) == (chosen, worst_of(sets[chosen], values), minima[chosen], True, 0.0)
+        leading = solver.leading(some.tolist(), values, 3)
+        assert [c.decision for c in leading] == sorted(some.tolist(), key=lambda d: (-minima[d], d))[:3]
 
 
 def worst_of(members, values):

@@ -26,6 +26,7 @@ from stableopt.sets.uncertainty import Estimate
 Decision = TypeVar("Decision")
 """A decision as the user sees it."""
 
+_SHOWN = 5  # past decisions that a printed assessment shows
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 
 
@@ -152,21 +153,35 @@ class Assessment(Answer[Decision]):
     @cached_property
     def decisions(self) -> list[tuple[Any, float, float]]:
         """Every past decision with the bounds on its worst case, the best guarantee first."""
-        indices = list(dict.fromkeys(self._state.tried()))
-        lower, upper = self._state.bounds_of(indices)
+        best, first = self._leading, {index for index, _, _ in self._leading}
+        others = [index for index in self._past if index not in first]
+        if not others:
+            return [self._seen(*each) for each in best]
+        lower, upper = self._state.bounds_of(others)
+        lower = np.minimum(lower, best[-1][1])  # the search for the best ones showed that these are not above
         order = np.argsort(-lower, kind="stable").tolist()
-        ends = [(lower[i], upper[i]) if self.sign > 0 else (-upper[i], -lower[i]) for i in order]
-        seen = [self._state.setting.translation.decision(indices[i]) for i in order]
-        return [(d, float(a), float(b)) for d, (a, b) in zip(seen, ends, strict=True)]
+        return [self._seen(*each) for each in (*best, *((others[i], lower[i], upper[i]) for i in order))]
+
+    @cached_property
+    def _past(self) -> list[Any]:
+        return list(dict.fromkeys(self._state.tried()))
+
+    @cached_property
+    def _leading(self) -> list[tuple[Any, float, float]]:
+        """The best of the past decisions: only these are solved for where no more are looked at."""
+        return self._state.leading(self._past, _SHOWN)
+
+    def _seen(self, index: Any, lower: float, upper: float) -> tuple[Any, float, float]:
+        ends = (float(lower), float(upper)) if self.sign > 0 else (-float(upper), -float(lower))
+        return (self._state.setting.translation.decision(index), *ends)
 
     def __str__(self) -> str:
         lines = [f"{name:<12}{text}" for name, text in self._lines()]
         failed = len(self._state.failures)
         without = f" ({failed} without a value left out)" if failed else ""
-        lines.append(f"{'past':<12}{len(self.decisions)} decisions{without}, the best guarantees first:")
-        lines += [
-            f"{'':<12}{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in self.decisions[:5]
-        ]
+        lines.append(f"{'past':<12}{len(self._past)} decisions{without}, the best guarantees first:")
+        seen = [self._seen(*each) for each in self._leading]
+        lines += [f"{'':<12}{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in seen]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -200,6 +200,12 @@ class State(ReadOnly, Generic[Index]):
         lower, upper = (np.array([choice.value for choice in choices]) for choices in worst)
         return lower, upper
 
+    def leading(self, decisions: Sequence[Index], count: int) -> list[tuple[Index, float, float]]:
+        """The ``count`` of these decisions with the largest worst-case lcb, best first: decision, lower, upper."""
+        found = self._solver.leading(decisions, self.lcb, count, self._hints)
+        upper = self._solver.minima([choice.decision for choice in found], self.ucb, self._hints)
+        return [(low.decision, min(low.value, high.value), high.value) for low, high in zip(found, upper, strict=True)]
+
     def safest(self, *, tried: bool = True, intersected: bool = False) -> Index:
         """The decision with the largest worst-case lcb, among those of the rounds or (``tried=False``) all.
 

@@ -73,6 +73,11 @@ class Solver(Protocol[Index, F_contra]):
     def best(self, decisions: Sequence[Index], F: F_contra, hints: Hints[Index] = ...) -> Choice[Index]:
         """Among these decisions the one with the largest worst case."""
 
+    def leading(
+        self, decisions: Sequence[Index], F: F_contra, count: int, hints: Hints[Index] = ...
+    ) -> list[Choice[Index]]:
+        """The ``count`` of these decisions with the largest worst cases, best first."""
+
 
 class Smooth(Protocol):
     """A function of points with its gradient, evaluated in batches."""

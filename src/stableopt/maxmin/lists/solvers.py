@@ -66,6 +66,13 @@ class ListedMaxMin(ABC):
         some = np.array(sorted(decisions), dtype=np.intp)
         return self.worst(int(some[self.minima_at(some, F).argmax()]), F)
 
+    def leading(
+        self, decisions: Sequence[int], F: Array, count: int, hints: Hints[int] = _NO_HINTS
+    ) -> list[Choice[int]]:
+        some = np.array(decisions, dtype=np.intp)
+        order = np.argsort(-self.minima_at(some, F), kind="stable")[:count]
+        return [self.worst(int(decision), F) for decision in some[order]]
+
 
 class Sliding(ListedMaxMin):
     """A norm ball on a grid, slid over it: every offset is a shift of one flat array padded with infinity.

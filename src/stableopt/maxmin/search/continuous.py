@@ -25,10 +25,12 @@ from stableopt.maxmin.search.front import Scan
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import SCREEN, Budget, Plan
+from stableopt.maxmin.search.steps import highest
 from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
 
 _HINTED = 100  # points of the hints that a search tries as worst cases
 _TOGETHER = 4  # decisions that are judged at a time
+_SCREENED = 64  # decisions that are bounded from above at a time
 _REMEMBERED = 6  # of the first decisions, with which the answer is compared
 
 _NO_HINTS: Hints[Row] = Hints()
@@ -71,8 +73,14 @@ class ContinuousMaxMin:
         """Among these decisions the one with the largest worst case: solved only where it can still win."""
         if not len(decisions):
             raise ValueError("expected at least one decision to choose from, got none")
-        at, found = self._best(self._rows(decisions), F, self._known(hints))
-        return self._choice(decisions[at], found)
+        return self.leading(decisions, F, 1, hints)[0]
+
+    def leading(
+        self, decisions: Sequence[Row], F: Smooth, count: int, hints: Hints[Row] = _NO_HINTS
+    ) -> list[Choice[Row]]:
+        """The ``count`` of these decisions with the largest worst cases, best first: the others are only bounded."""
+        found = self._leading(self._rows(decisions), F, self._known(hints), count)
+        return [self._choice(decisions[at], candidate) for at, candidate in found]
 
     def _minima(self, decisions: Sequence[Row], F: Smooth, known: Array) -> list[Choice[Row]]:
         X = self._rows(decisions)
@@ -83,7 +91,7 @@ class ContinuousMaxMin:
     def _search(self, F: Smooth, starts: Array, known: Array) -> Candidate:
         """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
         if self._all is not None:
-            return self._best(self._all, F, known)[1]
+            return self._leading(self._all, F, known, 1)[0][1]
         starts = self.region.clip(starts)
         if self._relaxed is not None:
             starts = np.vstack([starts, self.region.rounded(self._relaxed._search(F, starts, known).x)])
@@ -95,22 +103,30 @@ class ContinuousMaxMin:
         best = with_discrete_neighbours(inner, polish(inner, front))
         return not_below(inner, best, np.vstack([first, starts]))
 
-    def _best(self, X: Array, F: Smooth, known: Array) -> tuple[int, Candidate]:
-        """The row of X with the largest worst case, and that worst case."""
-        inner = self._inner(F, known)
-        # A quick search gives upper bounds. The most promising rows are solved first, until no bound is above the best.
-        above = inner.minima(X, SCREEN).V[:, 0]
-        order = np.argsort(-above, kind="stable")
+    def _leading(self, X: Array, F: Smooth, known: Array, count: int) -> list[tuple[int, Candidate]]:
+        """The rows of X with the largest worst cases, best first, each with its worst case."""
+        inner, last = self._inner(F, known), -min(count, len(X))
         v, S = np.full(len(X), -np.inf), np.zeros((len(X), self.region.width))
-        for i in range(0, len(X), _TOGETHER):
-            rows = order[i : i + _TOGETHER]
-            rows = rows[above[rows] > v.max()]
+        # Upper bounds: of all rows where nothing happens, then by a quick search of those that still look good. The
+        # most promising rows are solved first, until no bound is above the last of the best.
+        still = np.broadcast_to(self._spread[:1], (len(X), 1, self.region.width))
+        above = inner.oracle.values(X, inner.oracle.project(X, still))[:, 0]
+        order = highest(above, len(X))
+        for i in range(0, len(X), _SCREENED):
+            rows = order[i : i + _SCREENED]
+            rows = rows[above[rows] > np.partition(v, last)[last]]
             if not len(rows):
                 break
-            found = inner.minima(X[rows], self._plan.full(_TOGETHER))
-            v[rows], S[rows] = found.V[:, 0], found.S[:, 0]
-        at = int(np.argmax(v))
-        return at, Candidate(X[at], S[at], float(v[at]))
+            above[rows] = inner.minima(X[rows], SCREEN).V[:, 0]
+            rows = rows[highest(above[rows], len(rows))]
+            for j in range(0, len(rows), _TOGETHER):
+                some = rows[j : j + _TOGETHER]
+                some = some[above[some] > np.partition(v, last)[last]]
+                if not len(some):
+                    break
+                found = inner.minima(X[some], self._plan.full(_TOGETHER))
+                v[some], S[some] = found.V[:, 0], found.S[:, 0]
+        return [(int(at), Candidate(X[at], S[at], float(v[at]))) for at in highest(v, -last)]
 
     def _inner(self, F: Smooth, known: Array) -> InnerSearch:
         """The adversary for a function, with a budget that nobody has touched."""
