@@ -1,4 +1,4 @@
-"""Compare with BoTorch on continuous problems: regret over the rounds, seconds per suggestion."""
+"""Compare with BoTorch and CARBO on continuous problems: regret over the rounds, seconds per suggestion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks.rivals import check, regret, speed
 from benchmarks.rivals.problems import PROBLEMS
 
-RIVALS = ("qucb16", "qlognei16-rows", "qucb64")
+RIVALS = ("qucb16", "qlognei16-rows", "qucb64", "carbo")
 
 
 def main() -> int:
@@ -45,14 +45,14 @@ def _arguments() -> argparse.Namespace:
     found = {name: commands.add_parser(name, help=text, description=text) for name, text in texts.items()}
     for command in found.values():
         command.add_argument("--problems", nargs="+", choices=list(PROBLEMS), metavar="P", help=", ".join(PROBLEMS))
-    named = "ours, qucbN, qlogneiN, with -boundary, -betaB or -rows behind; N perturbations"
+    named = "ours, carbo, qucbN, qlogneiN, with -boundary, -betaB or -rows behind; N perturbations"
     found["regret"].add_argument("--methods", nargs="+", default=["ours", *RIVALS], metavar="M", help=named)
     found["regret"].add_argument("--seeds", type=int, default=10, help="how many")
     found["regret"].add_argument("--first", type=int, default=0, help="the first seed")
     found["regret"].add_argument("--rounds", type=int, default=100, help="evaluations, the 10 initial ones included")
     found["regret"].add_argument("--out", type=Path, required=True, metavar="DIR", help="one file per finished run")
     found["regret"].add_argument("--table", action="store_true", help="run nothing, only print what is there")
-    compared = ["ours", "qucb16", "qlognei64"]
+    compared = ["ours", "carbo", "qucb16", "qlognei64"]
     found["speed"].add_argument("--methods", nargs="+", default=compared, metavar="M", help=named)
     found["speed"].add_argument("--sizes", nargs="+", type=int, default=[20, 50, 100], metavar="T")
     found["speed"].add_argument("--repeats", type=int, default=5)

@@ -44,11 +44,15 @@ Start = Callable[[Problem, int], Method]
 
 
 def start(name: str, problem: Problem, seed: int) -> Method:
-    """The method of that name: ``ours`` (see ours.py), or one of BoTorch's (see rival.py)."""
+    """The method of that name: ``ours`` (see ours.py), ``carbo`` (carbo.py), or one of BoTorch's (rival.py)."""
     if name.split("-")[0] == "ours":
         from benchmarks.rivals.ours import Ours
 
         return Ours(problem, seed, name)
+    if name == "carbo":
+        from benchmarks.rivals.carbo import Carbo
+
+        return Carbo(problem, seed)
     from benchmarks.rivals.rival import BoTorch, Settings
 
     return BoTorch(problem, seed, Settings.of(name))

@@ -135,7 +135,7 @@ def _mean(values: Array) -> str:
 
 def _versions() -> dict[str, str]:
     found = {}
-    for package in ("stableopt", "botorch", "gpytorch", "torch", "numpy", "scipy"):
+    for package in ("stableopt", "botorch", "gpytorch", "torch", "optuna", "numpy", "scipy"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:
