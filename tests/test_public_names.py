@@ -14,6 +14,7 @@ import stableopt
 ROOT = Path(__file__).resolve().parent.parent
 INTENDED = {
     "calls": {"maximize", "minimize", "assess", "ObjectiveError", "Result", "Assessment", "Profile", "Measurement"},
+    "campaigns": {"Campaign", "Trial"},
     "running": {"Optimizer", "Query", "Round", "Report", "ALGORITHMS", "Algorithm"},
     "domains": {"Space", "Float", "Integer", "Category", "Grid", "Points"},
     "uncertainty": {"Ball", "Rectangle", "Relative", "Ellipsoid", "Within", "Hamming", "Distance", "Parameters"}

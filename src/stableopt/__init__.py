@@ -5,6 +5,8 @@ Gaussian Processes, NeurIPS 2018): a decision is reported, an adversary turns it
 """
 
 from stableopt.campaign.calls import ObjectiveError, assess, maximize, minimize
+from stableopt.campaign.campaign import Campaign
+from stableopt.campaign.events import Trial
 from stableopt.campaign.results import Assessment, Profile, Result
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.measurements import Measurement, Round
@@ -22,8 +24,20 @@ from stableopt.sets.variables import Category, Float, Integer
 
 __version__ = "0.1.0"
 
-__all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Assessment", "Ball", "Categorical", "Category", "Distance"]
-__all__ += ["Ellipsoid", "Estimate", "Float", "Grid", "Groups", "Hamming", "Integer", "Learned", "Linear", "Matern"]
+__all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Assessment", "Ball", "Campaign", "Categorical", "Category"]
+__all__ += [
+    "Distance",
+    "Ellipsoid",
+    "Estimate",
+    "Float",
+    "Grid",
+    "Groups",
+    "Hamming",
+    "Integer",
+    "Learned",
+    "Linear",
+    "Matern",
+]
 __all__ += ["Measurement", "ObjectiveError", "Optimizer", "OwnSet", "Parameters", "Perturbation", "Points", "Profile"]
-__all__ += ["Query", "Rectangle", "Relative", "Report", "Result", "Round", "Space", "UncertaintySet", "Within"]
-__all__ += ["assess", "maximize", "minimize"]
+__all__ += ["Query", "Rectangle", "Relative", "Report", "Result", "Round", "Space", "Trial", "UncertaintySet"]
+__all__ += ["Within", "assess", "maximize", "minimize"]

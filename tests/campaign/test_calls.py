@@ -354,19 +354,21 @@ def test_categories_alone_need_no_tolerance():
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_ctrl_c_while_the_model_is_learned_does_not_lose_the_value_that_was_just_measured(monkeypatch, late):
-    tell, calls = so.Optimizer.tell, itertools.count(1)
+@pytest.mark.parametrize("where", [(so.Campaign, "tell"), (so.Optimizer, "tell_all")], ids=["recorded", "learned"])
+def test_ctrl_c_does_not_lose_the_value_that_was_just_measured(monkeypatch, where, late):
+    tell, calls = getattr(*where), itertools.count(1)
 
-    def interrupted(self, *told):
+    def interrupted(self, *told, **options):
         call = next(calls)
         if call == 4 and not late:
             raise KeyboardInterrupt
-        tell(self, *told)
+        done = tell(self, *told, **options)
         if call == 4 and late:
             raise KeyboardInterrupt
+        return done
 
     with monkeypatch.context() as patch:
-        patch.setattr(so.Optimizer, "tell", interrupted)
+        patch.setattr(*where, interrupted)
         result = climb(evaluations=30)
     assert result.stopped == "interrupted" and brief(result) == brief(climb(evaluations=4))
 
@@ -964,11 +966,11 @@ BAD = [
     ("fewer noises", call(data=([0.5, 0.6], [1.0, 2.0], [0.1])), ValueError, "expected as many noises as points", "got noises (1,) for 2"),
     ("noises of other lengths", call(data={"x": [0.5, 0.6], "value": [1.0, 2.0], "noise": [0.1]}), ValueError, "expected columns of one length", "'noise': 1"),
     ("fewer values", call(data=([{"x": 0.5}], [1.0, 2.0])), ValueError, "expected as many values as points", "got values (2,) for 1"),
-    ("values as text", call(data=([{"x": 0.5}], ["1.0"])), ValueError, "expected values as numbers", "got '1.0'"),
+    ("values as text", call(data=([{"x": 0.5}], ["1.0 g"])), ValueError, "expected values as numbers", "got '1.0 g'"),
     ("no value at all", call(data=([{"x": 0.5}], [None])), ValueError, "expected data with at least one value", "got 1 without"),
     ("no data at all", call(data=([], [])), ValueError, "expected data with at least one value", "got 0 without"),
     ("data as a number", call(data=3), ValueError, "expected data as (X, y)", "got 3"),
-    ("data as numbers", call(data=[1, 2, 3]), ValueError, "expected data as (X, y)", "got list"),
+    ("data as numbers", call(data=[1, 2, 3]), ValueError, "expected data as (X, y)", "got [1, 2, 3]"),
     ("data out of range", call(data=([{"x": 0.5}, {"x": 5.0}], [1.0, 1.0])), ValueError, "expected x between 0.0 and 1.0", "got 5.0", "row 1 of the data"),
     ("a missing input", call(data=([{"x": None}], [1.0])), ValueError, "expected a finite number for x", "got None"),
 ]  # fmt: skip

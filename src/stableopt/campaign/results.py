@@ -20,7 +20,9 @@ from stableopt.loop.answers import Report, readable
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.reporting import report
+from stableopt.loop.state import State
 from stableopt.loop.updates import rescaled
+from stableopt.maxmin.solver import Index
 from stableopt.sets.uncertainty import Estimate
 
 Decision = TypeVar("Decision")
@@ -128,7 +130,7 @@ class Result(Answer[Decision]):
     """What `maximize` and `minimize` return.
 
     stopped: why it ended: "budget", "time", "target", "callback" or "interrupted"; "failures" or "error" if it belongs
-        to an exception, "running" if it is one that a callback sees.
+        to an exception, "running" if it is one that a callback sees; empty if it is that of a campaign.
     errors: what went wrong in failed evaluations, and at which points.
     optimizer: the optimiser itself, to go on with ask and tell or to write as JSON.
     """
@@ -138,10 +140,15 @@ class Result(Answer[Decision]):
         self.stopped = stopped
         self.errors = errors
 
+    def but(self, stopped: str) -> Result[Decision]:
+        """The same result with another reason why it ended."""
+        return Result(self.optimizer, self.sign, stopped, self.errors)
+
     def __str__(self) -> str:
         state = self._state
         failed = f", {len(state.failures)} failed" if state.failures else ""
-        lines = [*self._lines(), ("after", f"{state.t} values{failed} (stopped by {self.stopped})")]
+        stopped = f" (stopped by {self.stopped})" if self.stopped else ""
+        lines = [*self._lines(), ("after", f"{state.t} values{failed}{stopped}")]
         return "\n".join(f"{name:<12}{text}" for name, text in lines)
 
     __repr__ = __str__
@@ -223,3 +230,10 @@ class Profile:
 def _worst_case(report: Report, sign: int) -> WorstCase:
     ends: Sequence[float] = (report.lower, report.upper) if sign > 0 else (-report.upper, -report.lower)
     return WorstCase(report.worst_point, *ends)
+
+
+def worst_cases(state: State[Index], decisions: Sequence[Index], sign: int) -> list[WorstCase]:
+    """The bounds on the worst cases of several decisions, in the user's sign."""
+    point = state.setting.translation.point
+    found = state.brackets(decisions)
+    return [WorstCase(point(worst.point), *sorted((sign * worst.value, sign * upper))) for worst, upper in found]

@@ -1,42 +1,137 @@
-"""Earlier experiments in the forms that people have them in: points and values, columns, a DataFrame, dictionaries.
+"""Tables in and out: earlier experiments in the forms that people have them in, points to ask about, trials as rows.
 
-Everything becomes a list of measurements: a value is None where an experiment failed, and so is a noise that only the
-model knows.
+Data become a list of measurements: a value is None where an experiment failed, and so is a noise that only the model
+knows. Each comes with the place where it was found, for errors.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stableopt.base.checks import deviation, is_number, is_value
+from stableopt.campaign.events import ABANDONED, OPEN, Trial
+from stableopt.campaign.sources import from_csv, from_study, is_study
+from stableopt.campaign.words import Words
 from stableopt.loop.measurements import Measurement
+from stableopt.loop.setting import Setting
+from stableopt.sets.spaces import Space
 
 NOISE = "noise"
 """The column of a table with the standard deviation of each value, unless a variable has this name."""
 FORMS = "data as (X, y), as (X, y, noise), or as a table"
 
 
-def experiments(data: Any, value: str, columns: Mapping[str, int] | None) -> list[Measurement[Any]]:
-    """What is in arrays (X, y) or (X, y, noise), or in a table whose column ``value`` holds the values.
+class Experiments(NamedTuple):
+    """Measurements, and where each of them was found."""
 
-    columns: the names of a point's values, if they have any, and how many columns of X each takes; other columns of
-        a table are ignored.
+    measurements: list[Measurement[Any]]
+    places: list[str]
+
+
+def experiments(data: Any, words: Words, columns: Mapping[str, int] | None) -> Experiments:
+    """What is in arrays (X, y) or (X, y, noise), or in a table whose column ``words.value`` holds the values.
+
+    A table is a dictionary of columns, a DataFrame, a list of dictionaries, the path of a CSV file, or an Optuna
+    study. Its other columns are ignored, and so are rows of open and abandoned trials.
     """
+    places = None
+    if isinstance(data, str | os.PathLike):
+        data, places = from_csv(data)
+    elif is_study(data):
+        data, places = from_study(data, words)
     if isinstance(data, list) and data and all(isinstance(e, Measurement) for e in data):
         points, given, noise = [list(part) for part in zip(*((e.point, e.value, e.noise) for e in data), strict=True)]
     elif isinstance(data, tuple) and len(data) in (2, 3):
         points, given, noise = _arrays(columns, *data)
     else:
-        points, given, noise = _table(data, value, columns)
-    values = [_known(v) for v in given]
-    if all(v is None for v in values):
-        raise ValueError(f"expected data with at least one value, got {len(values)} without")
-    rows = zip(points, values, noise, strict=True)
-    return [Measurement(point, v, None, None if v is None else _std(s)) for point, v, s in rows]
+        rows = _records(data)
+        places = [f"row {i} of the data, from 0" for i in range(len(rows))] if places is None else places
+        made = [not (isinstance(r, Mapping) and r.get("status") in (OPEN, ABANDONED)) for r in rows]
+        places = [place for place, keep in zip(places, made, strict=True) if keep]
+        points, given, noise = _table([r for r, keep in zip(rows, made, strict=True) if keep], words.value, columns)
+    places = [f"row {i} of the data, from 0" for i in range(len(points))] if places is None else places
+    known = []
+    for point, v, s, place in zip(points, given, noise, places, strict=True):
+        try:
+            value = _known(v)
+            seen = {n: _read(words, n, p) for n, p in point.items()} if isinstance(point, Mapping) else point
+            known.append(Measurement(seen, value, None, None if value is None else _std(s)))
+        except ValueError as error:
+            raise ValueError(f"{error} (in {place})") from None
+    if all(m.value is None for m in known):
+        raise ValueError(f"expected data with at least one value, got {len(known)} without")
+    return Experiments(known, places)
+
+
+def points_of(given: Any, setting: Setting, *, decisions: bool = False) -> tuple[list[Any], bool]:
+    """Points or decisions in the forms that people have them in, and whether it is a single one."""
+    names = setting.translation.names
+    width = setting.domain.dim if decisions else setting.columns.width
+    if decisions and names is not None and isinstance(setting.domain, Space):
+        own = setting.domain.flat_names or []
+        names = {name: w for name, w in names.items() if name in own}
+    frame_like = hasattr(given, "columns") and hasattr(given, "__getitem__")
+    if isinstance(given, Mapping) and not any(_is_column(v) for v in given.values()):
+        return [given], True
+    if frame_like or isinstance(given, Mapping):
+        rows = _records(given)
+        return [row if names is None else {n: row[n] for n in row if n in names} for row in rows], False
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given], True
+    rows = list(given)
+    if rows and not any(isinstance(row, Mapping) or _is_column(row) for row in rows):  # scalars
+        one = len(rows) == width or names is not None
+        return ([rows] if one and names is None else [_named(rows, names or {})] if one else rows), one
+    return [row if names is None else _named(row, names) for row in rows], False
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) and np.ndim(value) > 0
+
+
+def rows_of(trials: Iterable[Trial], words: Words) -> list[dict[str, Any]]:
+    """Trials as rows: a column for every parameter and every value, then noise, reasons, times and names."""
+    rows = []
+    for trial in trials:
+        settings = trial.settings
+        named = settings if isinstance(settings, Mapping) else {f"x{i}": v for i, v in enumerate(settings)}
+        last = trial.told
+        about = {"trial": trial.number, "status": trial.status}
+        rest = {
+            "noise": trial.noise,
+            "why": trial.why,
+            "asked": trial.history[0].time if trial.decision is not None else None,
+        }
+        rest |= {"told": None if last is None else last.time, "who": (last or trial.history[-1]).who}
+        values = {words.value: trial.values.get(words.value)}
+        taken = {*named, *values}
+        outer = [
+            {name if name not in taken else f"trial {name}": v for name, v in part.items()} for part in (about, rest)
+        ]
+        rows.append(outer[0] | dict(named) | values | outer[1])
+    return rows
+
+
+def frame(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Rows as a pandas DataFrame."""
+    try:
+        pandas: Any = import_module("pandas")
+    except ImportError:
+        raise ImportError(
+            "expected pandas for a DataFrame, got none: pip install pandas, or use campaign.trials"
+        ) from None
+    return pandas.DataFrame(list(rows))
+
+
+def _read(words: Words, name: str, value: Any) -> Any:
+    """The value of a table, where numbers may be text."""
+    return words.read(name, value.strip()) if isinstance(value, str) else value
 
 
 def _arrays(
@@ -78,10 +173,11 @@ def _named(row: Any, columns: Mapping[str, int]) -> Any:
     return dict(zip(columns, values, strict=True))
 
 
-def _table(data: Any, value: str, columns: Mapping[str, int] | None) -> tuple[list[Any], list[Any], list[Any]]:
-    rows = _records(data)
+def _table(
+    rows: Sequence[Any], value: str, columns: Mapping[str, int] | None
+) -> tuple[list[Any], list[Any], list[Any]]:
     if not all(isinstance(row, Mapping) and value in row for row in rows):
-        found = list(rows[0]) if isinstance(rows[0], Mapping) else type(data).__name__
+        found = list(rows[0]) if isinstance(rows[0], Mapping) else f"{rows!r:.80}"
         raise ValueError(f"expected {FORMS} with a column {value!r} (value=...) for the values, got {found}")
     if columns is None:
         raise ValueError("expected named ranges for a table: use {name: (low, high)}, or give data as (X, y)")
@@ -89,7 +185,9 @@ def _table(data: Any, value: str, columns: Mapping[str, int] | None) -> tuple[li
         raise ValueError(f"expected another name for the values than that of a variable, got {value!r}: use value=...")
     missing = [name for name in columns if not all(name in row for row in rows)]
     if missing:
-        raise ValueError(f"expected columns {list(columns)} in the data, got none for {missing}")
+        raise ValueError(
+            f"expected columns {list(columns)} in the data, got none for {missing}: there are {list(rows[0])}"
+        )
     points = [{name: row[name] for name in columns} for row in rows]
     told = NOISE not in (value, *columns)
     return points, [row[value] for row in rows], [row.get(NOISE) if told else None for row in rows]
@@ -112,6 +210,7 @@ def _records(table: Any) -> list[Any]:
 
 def _known(v: Any) -> float | None:
     """A value of a table; None where there is none."""
+    v = _number(v)
     if _missing(v) or (isinstance(v, float | np.floating) and not is_value(v)):  # infinite, or as good as that
         return None
     if not is_value(v):
@@ -121,6 +220,7 @@ def _known(v: Any) -> float | None:
 
 def _std(s: Any) -> float | None:
     """The standard deviation of a value's noise; None where only the model knows."""
+    s = _number(s)
     if _missing(s):
         return None
     return deviation(s, "the noise of a value as a standard deviation above 0 (None or NaN if it is that of the model)")
@@ -130,3 +230,13 @@ def _missing(v: Any) -> bool:
     """Whether there is nothing, in the ways that tables have to say so."""
     nan = isinstance(v, float | np.floating) and np.isnan(v)
     return v is None or nan or np.ma.is_masked(v) or repr(v) == "<NA>"
+
+
+def _number(v: Any) -> Any:
+    """A number that may be text; a text without anything says nothing."""
+    if not isinstance(v, str):
+        return v
+    try:
+        return float(v) if v.strip() else None
+    except ValueError:
+        return v

@@ -24,6 +24,9 @@ from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Parameters, UncertaintySet, continuous
 from stableopt.sets.variables import Candidates, Range
 
+Ranges = Mapping[str, Any] | Sequence[Any] | Space | Domain
+"""What `maximize` and a campaign take as ranges."""
+
 
 @dataclass(frozen=True)
 class Words:
@@ -35,7 +38,37 @@ class Words:
     noise: float | None = None
     """Standard deviation of f's noise; learned if it is not given."""
     model: GP | Learned | None = None
-    """A model in place of the learned one."""
+    """A model in place of the learned one; where values are minimised, of −f."""
+    minimize: bool = False
+    """Whether small values are good."""
+    value: str = "value"
+    """What the values are called in tables."""
+    algorithm: Any = None
+    beta: Any = None
+    explore: Any = None
+    initial: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.minimize, bool | np.bool_):
+            raise ValueError(f"expected minimize=True or minimize=False, got {self.minimize!r:.200}")
+        if not isinstance(self.value, str) or not self.value:
+            raise ValueError(f"expected value=... as the name of the values, got {self.value!r:.200}")
+
+    @property
+    def sign(self) -> int:
+        """+1, or −1 where small values are good: everything inside maximises."""
+        return -1 if self.minimize else 1
+
+    def read(self, name: str, text: str) -> Any:
+        """The value that a text stands for in a table, such as 44.5 for "44.5"; the text itself if it is none."""
+        parameters = self.uncertainty.parameters
+        for space in (self.domain, None if parameters is None else parameters.theta):
+            if isinstance(space, Space) and name in space.labels:
+                column = space.column(name)
+                owner, first = next((v, c[0]) for v, c in zip(space.parts, space.columns, strict=True) if column in c)
+                return owner.read(text, column - first)
+        return text
 
     @cached_property
     def domain(self) -> Space | Domain:

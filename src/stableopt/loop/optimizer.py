@@ -15,6 +15,7 @@ from typing import overload
 from numpy.typing import ArrayLike
 
 from stableopt.base.checks import listed, positive, whole
+from stableopt.base.locks import Lock
 from stableopt.base.values import Value, from_dict
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.asking import Asking
@@ -80,6 +81,7 @@ class Optimizer:
         self.exploring = self.schedule if explore is None else _schedule(explore, "explore")
         betas = self.schedule.beta(1, 0.0), self.exploring.beta(1, 0.0)
         setting = setting_of(domain, uncertainty, self.seed)
+        self._lock = Lock()  # of what is told: two threads that tell at once must not start from the same state
         self._state = first_state(setting, self.gp, betas, intersects=self.algorithm.reporting.intersects)
         self.initial = initial_points(setting, isinstance(self.gp, Learned))
         if initial is not None:
@@ -131,13 +133,13 @@ class Optimizer:
         algorithm insists on a point that is pending or just failed, another one of the same decision is proposed.
         Asking again without telling gives the same query.
         """
-        count = 1 if n is None else whole(n, 1, "a number of queries 1, 2, 3, ...")
+        count, state = 1 if n is None else whole(n, 1, "a number of queries 1, 2, 3, ..."), self._state
         waiting = [pending] if isinstance(pending, Query) else listed(pending, "pending queries as a list")
-        waiting = [checked(self._state.setting.translation, q) for q in waiting]
+        waiting = [checked(state.setting.translation, q) for q in waiting]
         asking: Asking = Asking(self.algorithm, self.initial, self.seed)
         queries: list[Query] = []
         for _ in range(count):
-            queries.append(asking.query(self._state, [*waiting, *queries]))
+            queries.append(asking.query(state, [*waiting, *queries]))
         return queries[0] if n is None else queries
 
     def tell(
@@ -161,7 +163,8 @@ class Optimizer:
         known: list[Measurement[AnyIndex]] = []
         for i, m in enumerate(data):
             try:
-                known += measurements(self._state.setting, m.point, m.value, m.decision, m.noise)
+                told = measurements(self._state.setting, m.point, m.value, m.decision, m.noise)
+                known += [one._replace(lower=m.lower) for one in told]
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{error} (in row {i} of the data, from 0)") from None
         self._add(known)
@@ -169,10 +172,11 @@ class Optimizer:
     def _add(self, known: list[Measurement[AnyIndex]]) -> None:
         if not known:
             return
-        state = self._after(self._state, known)
-        if isinstance(self.gp, GP):  # a model that is given can be wrong
-            _warn_of_surprise(state, self._state.t)
-        self._state = state
+        with self._lock:
+            state = self._after(self._state, known)
+            if isinstance(self.gp, GP):  # a model that is given can be wrong
+                _warn_of_surprise(state, self._state.t)
+            self._state = state
 
     def _after(self, state: State, known: list[Measurement[AnyIndex]]) -> State:
         """The state with more measurements; an intersection needs all rounds from where its model was learned."""

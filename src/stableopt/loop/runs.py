@@ -78,9 +78,9 @@ def in_order(run: Mapping[str, Any], translation: Translation[Index]) -> list[Me
 
 def written(translation: Translation[Index], r: Round[Index]) -> dict[str, Any]:
     """A round as JSON, by its indices: its dictionaries are the user's, who may have changed them."""
-    decision = _plain(translation.decision(r.decision_index)) if r.asked else None
+    decision = plain(translation.decision(r.decision_index)) if r.asked else None
     y, lower = None if math.isnan(r.y) else r.y, None if math.isinf(r.lower) else r.lower
-    point = _plain(translation.point(r.point_index))
+    point = plain(translation.point(r.point_index))
     return {"decision": decision, "point": point, "y": y, "noise": r.noise, "lower": lower}
 
 
@@ -101,7 +101,7 @@ def _read(translation: Translation[Index], r: Any, where: str, *, failed: bool =
         raise ValueError(f"{error} (at {where})") from None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A decision or a point as JSON."""
     if isinstance(value, Mapping):
         return {name: list(v) if isinstance(v, tuple) else v for name, v in value.items()}

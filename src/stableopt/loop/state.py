@@ -206,6 +206,12 @@ class State(ReadOnly, Generic[Index]):
         upper = self._solver.minima([choice.decision for choice in found], self.ucb, self._hints)
         return [(low.decision, min(low.value, high.value), high.value) for low, high in zip(found, upper, strict=True)]
 
+    def brackets(self, decisions: Sequence[Index]) -> list[tuple[Choice[Index], float]]:
+        """Of each decision the smallest lcb, with its place, and the smallest ucb, with the β that certifies."""
+        low, high = (self._solver.minima(decisions, bound, self._hints) for bound in (self.lcb, self.ucb))
+        pairs = zip(low, high, strict=True)
+        return [(a, b.value) if a.exact and b.exact else self._bracket(a, b) for a, b in pairs]
+
     def safest(self, *, tried: bool = True, intersected: bool = False) -> Index:
         """The decision with the largest worst-case lcb, among those of the rounds or (``tried=False``) all.
 

@@ -65,6 +65,13 @@ class Variable(Value, ABC):
         """The coordinates (n, width) in the user's unit, or its log on a log scale: what a kernel of the user sees."""
         return coordinates
 
+    def read(self, text: str, column: int = 0) -> Any:
+        """The value that a text stands for in a table (of one of its columns); the text itself if it is no number."""
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
 
 @dataclass(frozen=True, eq=False)
 class Range(Variable):
@@ -245,6 +252,11 @@ class Category(Variable):
     def decode(self, coordinates: Array) -> Any:
         return self.values[round(float(coordinates[0]))]
 
+    def read(self, text: str, column: int = 0) -> Any:
+        known = {str(v).lower(): v for v in self.values} | {str(v): v for v in self.values}
+        found = known.get(text, known.get(text.lower(), super().read(text)))
+        return text if isinstance(found, float) and found not in self.values else found
+
 
 @dataclass(frozen=True, eq=False)
 class Candidates(Variable):
@@ -332,6 +344,9 @@ class Candidates(Variable):
     def natural(self, coordinates: Array) -> Array:
         low, span = self._scale
         return np.asarray(low + coordinates * span)
+
+    def read(self, text: str, column: int = 0) -> Any:
+        return text if column in self.categories else super().read(text)
 
 
 def variable(given: Any, name: str) -> Variable:

@@ -1,0 +1,183 @@
+"""The loop over the evaluations of one call of `maximize` or `minimize`, on a campaign."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stableopt.base.checks import LARGEST_VALUE, is_value
+from stableopt.campaign.calls import Limits, Objective, ObjectiveError, Shown
+from stableopt.campaign.campaign import Campaign
+from stableopt.campaign.events import DONE, OPEN, Trial
+from stableopt.campaign.results import Assessment, Result
+from stableopt.campaign.words import Words
+from stableopt.loop.answers import readable
+from stableopt.loop.defaults import MOST_FAILURES
+
+
+class Call:
+    """One call of `maximize` or `minimize`: the loop over its evaluations."""
+
+    def __init__(
+        self, f: Objective, words: Words, limits: Limits, shown: Shown, file: str | os.PathLike[str] | None
+    ) -> None:
+        progress, callback = shown
+        if not callable(f):
+            raise TypeError(f"expected a function of a point, got {f!r}")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"expected a callback that takes a result, got {callback!r}")
+        self.f, self.limits, self.callback = f, limits, callback
+        self.shown = sys.stderr.isatty() if progress is None else progress
+        self.campaign = Campaign.of(words, file)
+        self.waiting = self.campaign.open_trials  # of a call that was killed
+        self.last: Result[Any] | None = None  # the last one that could be computed
+        self.refused: tuple[str, ...] = ()  # what a model could not take
+
+    def run(self, data: Any) -> Result[Any]:
+        """All evaluations, after the data; whatever ends them early, what is known is kept."""
+        if data is not None:
+            self.campaign.add(data, again=False)
+        if not self.limits.evaluations and not self._known:
+            raise ValueError("expected evaluations of at least 1, or data: there is nothing to go by")
+        try:
+            stopped = self._evaluate()
+        except BaseException as error:
+            if not isinstance(error, KeyboardInterrupt) or not self._known:
+                self._keep(error)
+                raise
+            stopped = "interrupted"
+        finally:
+            if self.shown:
+                print(file=sys.stderr)
+        return self._result(stopped)
+
+    def _evaluate(self) -> str:
+        """One evaluation after the other; why they ended."""
+        start, limits = time.monotonic(), self.limits
+        done = self.campaign.ledger.evaluated
+        if done < limits.evaluations and self._on_target(self._result("running")):
+            return "target"
+        for number in range(done + 1, limits.evaluations + 1):
+            if limits.seconds is not None and time.monotonic() - start >= limits.seconds and self._known:
+                return "time"
+            result = self._evaluate_once()
+            if self.shown:
+                _show(result, number, limits.evaluations)
+            answer = self.callback(result) if self.callback is not None and self._known else None
+            if isinstance(answer, bool | np.bool_) and answer:
+                return "callback"
+            if self._on_target(result):
+                return "target"
+        return "budget"
+
+    def _evaluate_once(self) -> Result[Any]:
+        trial = self.waiting.pop(0) if self.waiting else self.campaign.ask()
+        y, error = _measure(self.f, copy.copy(trial.point))  # a copy, since f may change it
+        _tell(self.campaign, trial, y, error)
+        failed = self.campaign.ledger.failed_in_a_row
+        if failed >= MOST_FAILURES or (failed == self.limits.evaluations and not self._known):
+            given = "" if self._known else f"; f gets the whole point, a {type(trial.point).__name__}"
+            raise ObjectiveError(f"{failed} evaluations in a row failed, the last one with: {error}{given}")
+        try:
+            return self._result("running")
+        except Exception as refused:  # by a model of the user's own, say: the value may have taken a day to measure
+            kept = f"the value {y} at {readable(trial.point)} was measured, but could not be added"
+            self.refused = (f"{kept}: {_said(refused)}",)
+            refused.add_note(kept)
+            raise
+
+    @property
+    def _known(self) -> bool:
+        """Whether there is a value."""
+        return self.campaign.counts[DONE] > 0
+
+    def _on_target(self, result: Result[Any]) -> bool:
+        target = self.limits.target
+        return target is not None and self._known and result.regret_bound <= target
+
+    def _result(self, stopped: str) -> Result[Any]:
+        self.last = self.campaign.result.but(stopped)
+        return self.last
+
+    def _keep(self, error: BaseException) -> None:
+        """What is known goes with the exception that ends a call, unless its class has such a thing."""
+        stopped = "failures" if isinstance(error, ObjectiveError) else "error"
+        try:
+            result: Result[Any] | None = self._result(stopped)
+        except Exception:  # a model of the user's that cannot take the last value: then without it
+            result = None if self.last is None else self.last.but(stopped)
+        if result is not None and not result.optimizer.rounds:
+            result = None
+        known = {"result": result, "errors": (*self.campaign.ledger.errors, *self.refused)}
+        for name, what in known.items():
+            if isinstance(error, ObjectiveError) or not hasattr(type(error), name):
+                BaseException.__setattr__(error, name, what)  # its class may refuse attributes
+
+
+def assessed(words: Words, data: Any) -> Assessment[Any]:
+    """What data say, without any evaluation."""
+    campaign = Campaign.of(words)
+    campaign.add(data)
+    return Assessment(campaign.result.optimizer, words.sign)
+
+
+def _tell(campaign: Campaign, trial: Trial, y: float | None, error: str) -> None:
+    """An interrupt waits until the value is recorded, which may have taken a day to measure."""
+    outcome: dict[str, Any] = {"failed": error} if y is None else {"value": y}
+    try:
+        campaign.tell(trial.number, **outcome)
+    except KeyboardInterrupt:
+        if campaign.trial(trial.number).status == OPEN:
+            campaign.tell(trial.number, **outcome)
+        raise
+
+
+def _said(error: Exception) -> str:
+    """What an exception says, whatever its class makes of that."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
+def _measure(f: Objective, point: Any) -> tuple[float | None, str]:
+    """One value of f, or None and why there is none."""
+    where = point.tolist() if isinstance(point, np.ndarray) else copy.copy(point)  # f may change the point
+    try:
+        y = f(point)
+    except Exception as error:  # what a user's function may raise is not for us to know
+        return None, f"{_said(error)} (at {where})"
+    if np.ma.is_masked(y):
+        return None, f"a masked value (at {where})"
+    try:
+        wrong = y is None or isinstance(y, str | bytes | Sequence | Mapping) or np.asarray(y).dtype.kind not in "biufO"
+        number = math.nan if wrong else float(np.asarray(y).reshape(()))
+    except OverflowError:
+        number, wrong = math.inf, False
+    except (TypeError, ValueError):
+        wrong = True
+    if wrong:
+        raise TypeError(
+            f"expected the function to return one number (NaN where that failed), got {y!r:.200} at {where}"
+        )
+    if not is_value(number):
+        return None, f"the value {number}{f', beyond {LARGEST_VALUE:g}' if math.isfinite(number) else ''} (at {where})"
+    return number, ""
+
+
+def _show(result: Result[Any], done: int, evaluations: int) -> None:
+    """One line that tells how good the answer is by now."""
+    line = f"stableopt {done}/{evaluations}"
+    if result.optimizer.rounds:
+        worst, better = result.worst_case, result.regret_bound
+        sign = "≥" if result.sign > 0 else "≤"
+        bound = worst.lower if result.sign > 0 else worst.upper
+        line += f"  worst case {sign} {bound:.4g}, the best possible is at most {better:.3g} better"
+    print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
