@@ -372,7 +372,9 @@ def test_one_or_many_as_dictionaries_arrays_or_a_table(known):
         assert found.mean == pytest.approx([w.mean for w in wanted]) and found.std == pytest.approx(
             [w.std for w in wanted]
         )
-        assert [c[1:] for c in known.bounds(form)] == pytest.approx([c[1:] for c in cases], rel=1e-3)
+        assert np.array([c[1:] for c in known.bounds(form)]) == pytest.approx(
+            np.array([c[1:] for c in cases]), rel=1e-3
+        )
     assert known.predict(rows[0]) == wanted[0]
 
 
