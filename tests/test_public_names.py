@@ -47,7 +47,7 @@ MODULES = {
     | {"default_priors", "Learned", "Belief"},
     "maxmin": {"Choice", "Hints", "Solver", "Smooth", "ContinuousMaxMin", "SpaceRegion", "ListedMaxMin", "Listing"}
     | {"Decision"},
-    "plots": {"belief", "profile", "share_legend"},
+    "plots": {"belief", "contenders", "hurts", "landscape", "profile", "progress", "share_legend", "slices"},
     "problems": {"PROBLEMS", "Problem", "alloys", "dose", "films", "kiln", "mooring", "peaks", "polynomial", "recipe"}
     | {"wind"},
     "theory": {

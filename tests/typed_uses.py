@@ -180,6 +180,6 @@ def pictures() -> None:
     figure, axes = plt.subplots()
     optimizer = so.Optimizer(so.Space({"x": (0, 1)}), so.Ball(0.1))
     optimizer.tell({"x": 0.2}, 1.0)
-    plots.belief(axes, optimizer.state, query=optimizer.ask(), report=optimizer.report())
-    plots.profile(axes, so.assess({"x": [0.1], "value": [1.0]}, {"x": (0, 1)}, 0.1).profile())
+    plots.belief(optimizer, ax=axes, query=optimizer.ask(), report=optimizer.report())
+    plots.profile(so.assess({"x": [0.1], "value": [1.0]}, {"x": (0, 1)}, 0.1).profile(), ax=axes)
     figure.savefig("picture.png")

@@ -815,10 +815,10 @@ def test_a_profile_is_drawn_as_it_is(minimize):
 
     profile = so.assess(FORMS["rows"], LINE, 0.1, minimize=minimize).profile([0.0, 1.0, 1.5])
     axes = figure.subplots()
-    plots.profile(axes, profile)
+    plots.profile(profile, ax=axes)
     lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
     end = "upper" if minimize else "lower"
-    assert lines["what is guaranteed"] == [[r.factor, getattr(r.worst_case, end)] for r in profile]
+    assert lines["guaranteed worst case"] == [[r.factor, getattr(r.worst_case, end)] for r in profile]
     assert lines["what no decision can surpass"] == [[r.factor, r.optimum_bound] for r in profile]
     assert [x for x, _ in lines["the given tolerance"]] == [1.0, 1.0]
     corners = axes.collections[0].get_paths()[0].vertices.tolist()
@@ -832,7 +832,7 @@ def test_a_learned_belief_is_drawn_in_the_users_units():
     optimizer, x = so.Optimizer(so.Grid.linspace(100, 200, 21), so.Ball(10)), [100.0, 125.0, 150.0, 200.0]
     optimizer.tell(x, np.sin(x))
     axes = figure.subplots()
-    plots.belief(axes, optimizer.state, query=optimizer.ask(), report=optimizer.report())
+    plots.belief(optimizer, ax=axes, query=optimizer.ask(), report=optimizer.report())
     lines = {line.get_label(): list(line.get_xdata()) for line in axes.lines}
     assert lines["posterior mean"] == np.linspace(100, 200, 21).tolist() and lines["observations"] == x
     assert lines["reported decision"] == optimizer.report().decision.tolist()

@@ -43,7 +43,7 @@ def played(domain, uncertainty, rounds=5):
 
 def drawn(optimizer, **options):
     axes = Figure().subplots()
-    plots.belief(axes, optimizer.state, **options)
+    assert plots.belief(optimizer.state, ax=axes, **options) is axes
     return axes, {line.get_label(): line.get_xydata() for line in axes.lines}
 
 
@@ -110,10 +110,9 @@ def test_a_group_is_drawn_where_its_members_are():
     ids=["space", "grid", "parameter", "category"],
 )
 def test_points_that_are_no_single_number_are_refused_with_what_to_do(domain, uncertainty):
-    columns = 1 if isinstance(domain, so.Space) and domain.dim == 1 else 2
-    optimizer = so.Optimizer(domain, uncertainty, so.GP(so.SE([0.3] * columns), noise=0.05))
+    optimizer = so.Optimizer(domain, uncertainty, so.GP(so.SE(0.3), noise=0.05))
     with pytest.raises(ValueError, match=r"expected points of one number, got .*draw a slice .*state\.bounds"):
-        plots.belief(Figure().subplots(), optimizer.state)
+        plots.belief(optimizer, ax=Figure().subplots())
 
 
 def test_an_axis_is_logarithmic_only_where_the_setting_is():
@@ -129,8 +128,8 @@ def test_a_shared_legend_takes_the_place_of_all_others():
     figure = Figure(layout="constrained")
     left, right = figure.subplots(1, 2)
     optimizer = played(*SETTINGS["list"][:2])
-    plots.belief(left, optimizer.state)
-    plots.belief(right, optimizer.state, query=optimizer.ask())
+    plots.belief(optimizer, ax=left)
+    plots.belief(optimizer, ax=right, query=optimizer.ask())
     plots.share_legend(figure)
     assert left.get_legend() is None and right.get_legend() is None
     (legend,) = figure.legends

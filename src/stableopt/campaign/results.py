@@ -48,6 +48,11 @@ class Answer(Generic[Decision]):
         self.sign = sign
         self._state = optimizer.state
 
+    @property
+    def state(self) -> State:
+        """All that was known when this was the answer."""
+        return self._state
+
     @cached_property
     def report(self) -> Report:
         """The optimiser's own report, which maximises."""

@@ -53,11 +53,11 @@ def figure_1(problem: Problem, *, seed: int, initial: int) -> Figure:
     objective(middle, problem, robust=True)
     middle.set_title(f"The best point when it may move by {problem.uncertainty.eps}")  # type: ignore[attr-defined]
     *_, step = play(problem, "GP-UCB", rounds=UCB_ROUND, initial=initial, seed=seed)
-    belief(right, step.before, f=problem.f, report=step.report)
+    belief(step.before, ax=right, f=problem.f, report=step.report)
     right.set_title(f"What GP-UCB reports at t = {UCB_ROUND}")
     return figure
 
 
 def draw_step(axes: Axes, problem: Problem, step: Step) -> None:
     """A round: the belief before it, the decision, the sampled point, and the report after it."""
-    belief(axes, step.before, f=problem.f, query=step.query, report=step.report)
+    belief(step.before, ax=axes, f=problem.f, query=step.query, report=step.report)

@@ -1,6 +1,6 @@
-"""Pictures of beliefs and stability profiles. Needs matplotlib: ``pip install 'stableopt[plots]'``.
+"""Pictures of results, assessments, campaigns and optimisers. Needs matplotlib: ``pip install 'stableopt[plots]'``.
 
-Functions draw on the axes given and return nothing, so figures can be composed.
+Each function draws one thing: on the axes or the figure that it is given, or on a new one, which it returns.
 """
 
 try:
@@ -9,7 +9,12 @@ except ImportError as error:  # pragma: no cover - shown by a test in a process 
     raise ImportError("stableopt.plots needs matplotlib: pip install 'stableopt[plots]'") from error
 
 from stableopt.plots.beliefs import belief
+from stableopt.plots.contest import contenders
+from stableopt.plots.history import progress
+from stableopt.plots.landscapes import landscape
 from stableopt.plots.profiles import profile
+from stableopt.plots.sections import slices
 from stableopt.plots.style import share_legend
+from stableopt.plots.tornado import hurts
 
-__all__ = ["belief", "profile", "share_legend"]
+__all__ = ["belief", "contenders", "hurts", "landscape", "profile", "progress", "share_legend", "slices"]

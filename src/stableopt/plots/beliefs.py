@@ -18,7 +18,9 @@ from stableopt.loop.answers import Query, Report, readable
 from stableopt.loop.setting import Setting
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Index
-from stableopt.plots.style import BLACK, BLUE, GREEN, RED, SKY, finish
+from stableopt.plots.parameters import text
+from stableopt.plots.style import BLUE, GREEN, RED, SKY, axes_for, finish, ink, paper
+from stableopt.plots.subject import answer_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,44 +29,57 @@ _DECISION = r"$\tilde{x}_t$ and what it can turn into"
 
 
 def belief(
-    axes: Axes,
-    state: State[Index],
+    source: Any,
     *,
+    ax: Axes | None = None,
     f: Callable[[Array], Array] | None = None,
     query: Query[Index] | None = None,
     report: Report[Index] | None = None,
-) -> None:
+) -> Axes:
     """A posterior on points of one number: band, mean and observations.
 
+    source: a state or an optimiser; or a result, an assessment or a campaign, whose values are in the user's sign.
+    ax: axes to draw on; those of a new figure by default. They are returned.
     f: the true function, if it is known: values (n,) at rows (n, 1).
     query: a round. Its decision is a line, everything it can turn into is shaded, its point is a mark on lcb.
     report: a mark on the axis at the reported decision.
     """
+    state, sign = _state_of(source)
     points, x = _in_order(state)
+    axes = axes_for(ax, (6.4, 4.0))
     lcb, ucb = state.bounds(points)
-    axes.fill_between(x, lcb, ucb, color=SKY, alpha=0.3, lw=0, label="between lcb and ucb")
-    axes.plot(x, state.moments(points)[0], color=SKY, lw=1.2, ls="--", label="posterior mean")
+    axes.fill_between(x, sign * lcb, sign * ucb, color=SKY, alpha=0.3, lw=0, label="between lcb and ucb")
+    axes.plot(x, sign * state.moments(points)[0], color=BLUE, lw=1.2, ls="--", label="posterior mean")
     if f is not None:
-        axes.plot(x, f(x[:, None]), color=BLACK, lw=1.8, label="$f(x)$")
-    seen = _numbers(state.setting, [r.point_index for r in state.rounds])
-    axes.plot(seen, [r.y for r in state.rounds], "o", color=BLACK, mfc="white", ms=5, label="observations")
+        axes.plot(x, f(x[:, None]), color=ink(), lw=1.8, label="$f(x)$")
+    seen, y = _numbers(state.setting, [r.point_index for r in state.rounds]), [sign * r.y for r in state.rounds]
+    axes.plot(seen, y, "o", color=ink(), mfc=paper(), ms=5, label="observations")
     if query is not None:
-        _draw_query(axes, state, query)
+        _draw_query(axes, state, query, sign)
     if report is not None:
         _draw_report(axes, state, report)
     names = state.setting.translation.names
-    axes.set_xlabel("$x$" if names is None else next(iter(names)))
+    axes.set_xlabel("$x$" if names is None else text(next(iter(names)), 40))
     if _on_log_scale(state.setting.inputs(points, True)[:, 0], x):
         axes.set_xscale("log")
     finish(axes)
+    return axes
 
 
-def _draw_query(axes: Axes, state: State[Index], query: Query[Index]) -> None:
+def _state_of(source: Any) -> tuple[State[Any], int]:
+    """What is known, and the sign in which it is drawn."""
+    if isinstance(source, State):
+        return source, 1
+    answer = answer_of(source)
+    return answer.state, answer.sign
+
+
+def _draw_query(axes: Axes, state: State[Index], query: Query[Index], sign: int) -> None:
     turned = _numbers(state.setting, state.setting.candidates(query.decision_index))
     axes.axvspan(float(turned.min()), float(turned.max()), color=GREEN, alpha=0.12, lw=0)
     axes.axvline(_place(state, query.decision_index), color=GREEN, lw=1.5, label=_DECISION)
     at, lcb = _numbers(state.setting, [query.point_index]), state.bounds([query.point_index])[0]
-    axes.plot(at, lcb, "v", color=RED, ms=9, label="sampled point, where lcb is smallest", zorder=5)
+    axes.plot(at, sign * lcb, "v", color=RED, ms=9, label="sampled point, where lcb is smallest", zorder=5)
 
 
 def _draw_report(axes: Axes, state: State[Index], report: Report[Index]) -> None:

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stableopt.campaign.results import Profile
-from stableopt.plots.style import BLACK, BLUE, RED, SKY, finish
+from stableopt.plots import style
+from stableopt.plots.parameters import text
+from stableopt.plots.subject import subject_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def profile(axes: Axes, profile: Profile) -> None:
-    """A stability profile: for each tolerance the guarantee, and a bound on the best possible value."""
+def profile(source: Any, *, ax: Axes | None = None, label: str = "value") -> Axes:
+    """A stability profile: for each tolerance what is guaranteed, and what no decision can surpass.
+
+    source: a profile; or a result, an assessment, a campaign or an optimiser, whose profile is computed.
+    ax: axes to draw on; those of a new figure by default. They are returned.
+    label: what the values are, for the axis.
+    """
+    profile = source if isinstance(source, Profile) else subject_of(source).answer.profile()
+    axes = style.axes_for(ax, (6.4, 4.0))
     factors = [row.factor for row in profile]
     lower, upper = ([getattr(row.worst_case, end) for row in profile] for end in ("lower", "upper"))
     promised, possible = lower if profile.sign > 0 else upper, [row.optimum_bound for row in profile]
-    axes.fill_between(factors, lower, upper, color=SKY, alpha=0.4, label="worst case of the decision")
-    axes.plot(factors, promised, "o-", color=BLUE, label="what is guaranteed")
-    axes.plot(factors, possible, "--", color=BLACK, lw=1, label="what no decision can surpass")
+    axes.fill_between(factors, lower, upper, color=style.BLUE, alpha=0.2, lw=0, label="worst case of the decision")
+    axes.plot(factors, promised, "o--", color=style.RED, lw=1.6, ms=5, label=style.GUARANTEED)
+    axes.plot(factors, possible, color=style.ink(), lw=1.2, ls="-.", label=style.POSSIBLE)
     if 1.0 in factors:
-        axes.axvline(1.0, color=RED, lw=1, ls=":", label="the given tolerance")
+        axes.axvline(1.0, color=style.GREEN, lw=1.2, ls=":", label="the given tolerance")
     axes.set_xlabel("tolerance, in multiples of the given one")
-    axes.set_ylabel("worst-case value")
-    finish(axes)
+    axes.set_ylabel(text(label, 40))
+    style.legend_above(axes)
+    return axes

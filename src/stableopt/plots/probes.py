@@ -1,0 +1,122 @@
+"""What is known around a decision, as pictures ask for it: along blocks of a point, at its edges, near its trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stableopt.base.arrays import Array, Mask
+from stableopt.maxmin.solver import AnyIndex, Hints
+from stableopt.plots.parameters import Block, Column
+from stableopt.plots.subject import Subject
+from stableopt.sets.variables import Integer
+
+_TOGETHER = 256  # decisions whose worst cases are searched for at a time: of more, each would get less effort
+_STEPS = 28  # of a bisection
+
+
+class Section(NamedTuple):
+    """What is known at points that differ from the decision in few blocks, in the user's sign."""
+
+    flats: list[list[Any]]
+    mean: Array
+    low: Array
+    high: Array
+    guarantee: Array
+    """The guaranteed worst case of the decision there; NaN where there is none."""
+    reached: Mask
+    """Which of these points the reported decision can turn into."""
+
+    def at(self, flat: Sequence[Any]) -> int:
+        """The number of a point among those of the section."""
+        return self.flats.index(list(flat))
+
+
+def section(subject: Subject, flats: Sequence[list[Any]], *, guarantees: bool = True) -> Section:
+    """What is known at these points; those that do not exist are left out."""
+    pairs = [(flat, point) for flat in flats if (point := subject.point(flat)) is not None]
+    known, points = [flat for flat, _ in pairs], [point for _, point in pairs]
+    worst = np.full(len(points), math.nan)
+    if guarantees:
+        decisions = {i: d for i, flat in enumerate(known) if (d := subject.decision(flat)) is not None}
+        worst[list(decisions)] = _guarantees(subject, list(decisions.values()))
+    (mean, _), (low, high) = subject.state.moments(points), subject.state.bounds(points)
+    ends = (mean, low, high) if subject.sign > 0 else (-mean, -high, -low)
+    return Section(known, *ends, worst, reached(subject, known))
+
+
+def along(subject: Subject, block: Block, count: int) -> Section:
+    """The section along one block; the environment does not change what is guaranteed."""
+    rows = block.some(count, tuple(subject.base[block.places]))
+    return section(subject, [subject.moved([(block, row)]) for row in rows], guarantees=block.decided)
+
+
+def _guarantees(subject: Subject, decisions: Sequence[AnyIndex]) -> Array:
+    """The guaranteed worst cases of decisions; of the reported one, as it is reported."""
+    own, solver, F, hints = subject.report.decision_index, solver_of(subject), lcb_of(subject), hints_of(subject)
+    found = []
+    for i in range(0, len(decisions), _TOGETHER):
+        found += solver.minima(decisions[i : i + _TOGETHER], F, hints)
+    worst = [subject.report.lower if d == own else c.value for d, c in zip(decisions, found, strict=True)]
+    return subject.sign * np.array(worst, dtype=float)
+
+
+def solver_of(subject: Subject) -> Any:
+    """The solver of the setting."""
+    return subject.state.setting.solver(subject.state.t)
+
+
+def lcb_of(subject: Subject) -> Any:
+    """What reports are made of, in the form that the solver takes."""
+    joint = subject.state.intersected
+    return subject.state.lcb if joint is None else joint.lower
+
+
+def hints_of(subject: Subject) -> Hints[AnyIndex]:
+    """What was measured where: there may be worst cases."""
+    rounds = subject.state.rounds
+    return Hints((), [r.point_index for r in rounds], [r.y for r in rounds])
+
+
+def reached(subject: Subject, flats: Sequence[list[Any]]) -> Mask:
+    """Which of these are points that the decision can turn into."""
+    setting, decision = subject.state.setting, subject.report.decision_index
+    points = [subject.point(flat) for flat in flats]
+    # No point is nearer to the decision than itself, so it is avoided only if it cannot be reached.
+    return np.array([p is not None and not setting.avoids(decision, [p], [p]) for p in points], dtype=bool)
+
+
+def interval(subject: Subject, column: Column) -> tuple[float, float]:
+    """From where to where the adversary can move a range on its own."""
+    at, (low, high) = float(subject.base[column.place]), column.ends()
+    return _edge(subject, column, at, low), _edge(subject, column, at, high)
+
+
+def _edge(subject: Subject, column: Column, inside: float, outside: float) -> float:
+    """The last number on the way that the adversary reaches, by bisection."""
+    for step in range(_STEPS):
+        middle = (inside + outside) / 2 if step else outside  # the end itself may be reached
+        middle = round(middle) if isinstance(column.block.range, Integer) else middle
+        if reached(subject, [subject.moved([(column.block, (middle,))])])[0]:
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def nearness(subject: Subject, column: Column) -> Array:
+    """How strongly the model ties each trial to the section through the decision, from 0 to 1 (t,)."""
+    state, block = subject.state, column.block
+    found = [subject.point(subject.moved([(block, trial[block.places])])) for trial in subject.trials]
+    there = {i: point for i, point in enumerate(found) if point is not None}
+    ties, scaled = np.zeros(len(found)), state.objective.learned is not None
+    A = state.setting.inputs([state.rounds[i].point_index for i in there], scaled)
+    B = state.setting.inputs(list(there.values()), scaled)
+    for gp in state.belief.gps:
+        size = np.sqrt(gp.kernel.diag(A) * gp.kernel.diag(B))
+        both = np.array([gp.kernel(a[None], b[None])[0, 0] for a, b in zip(A, B, strict=True)])
+        ties[list(there)] += np.divide(both, size, out=np.zeros(len(size)), where=size > 0) / len(state.belief.gps)
+    return np.clip(ties, 0.0, 1.0)
