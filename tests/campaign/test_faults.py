@@ -80,6 +80,35 @@ def test_a_value_just_not_too_large_is_learned_from(value):
     assert result.worst_case.lower == pytest.approx(abs(value) * small.worst_case.lower, rel=1e-3)
 
 
+@pytest.mark.parametrize("unit", [1e-139, 1e-100])
+def test_small_values_are_learned_as_well_as_others(unit):
+    small, usual = (so.assess((X[:, None], scale * Y), RANGES, 0.1) for scale in (unit, 1.0))
+    assert np.array(small.worst_case[1:]) / unit == pytest.approx(np.array(usual.worst_case[1:]), rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-170, 1e-310])
+def test_values_too_small_to_be_told_apart_are_not_taken_for_equal_in_silence(unit):
+    with pytest.warns(UserWarning, match=r"values y that differ by .* are equal to the model.*: use a smaller unit"):
+        so.assess((X[:, None], unit * Y), RANGES, 0.1)
+
+
+def test_values_that_are_equal_need_no_warning():
+    so.assess((X[:, None], np.zeros(8)), RANGES, 0.1)
+    so.assess((X[:, None], np.full(8, 1e-200)), RANGES, 0.1)
+
+
+@pytest.mark.filterwarnings("error")
+def test_single_precision_is_fine_everywhere():
+    single = np.float32
+    ranges, points = {"x": (single(0), single(1))}, X[:, None].astype(single)
+    result = so.maximize(lambda p: single(p["x"]), ranges, single(0.1), data=(points, Y.astype(single)), evaluations=2)
+    assert np.isfinite(result.worst_case.lower)
+    optimizer = so.Optimizer(so.Grid.linspace(single(0), single(1), 11), so.Ball(single(0.2)), beta=single(4))
+    optimizer.tell(optimizer.ask(), single(0.5), noise=single(0.1))
+    optimizer.tell(np.array([0.5], dtype=single), np.array(0.7, dtype=single))
+    assert len(optimizer.rounds) == 2
+
+
 def test_too_large_a_value_is_refused_by_tell_and_left_out_of_data():
     optimizer = so.Optimizer(so.Space(RANGES), so.Ball(0.1))
     with pytest.raises(ValueError, match=r"expected a value y of at most 1e\+140, got 1e\+200"):
@@ -161,3 +190,20 @@ def test_masked_tables_of_numbers_are_refused():
     for make in (so.Points, so.Parameters, lambda rows: so.Grid([rows[:, 0]])):
         with pytest.raises(ValueError, match="without masked values"):
             make(masked)
+
+
+# ------------------------------------------------------------------------------------------------------- an outlier
+
+
+@pytest.mark.parametrize("ranges", [{"x": (0.0, 1.0)}, so.Points(X)], ids=["space", "points"])
+@pytest.mark.parametrize("minimize", [False, True])
+def test_the_summary_names_a_value_that_is_unlike_all_others(ranges, minimize):
+    named = isinstance(ranges, dict)
+    x, y = np.linspace(0.05, 0.95, 16) if named else np.tile(X, 2), np.zeros(16)
+    y[:] = np.sin(5 * x)
+    well = str(so.assess((x[:, None], y), ranges, 0.2, minimize=minimize))
+    assert "unusual" not in well
+    y[11] = -1e6
+    text = str(so.assess((x[:, None], y), ranges, 0.2, minimize=minimize))
+    line = next(line for line in text.splitlines() if line.startswith("unusual"))
+    assert "-1e+06 at " in line and f"{x[11]:.4g}" in line and "standard deviations" in line

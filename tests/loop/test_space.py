@@ -821,3 +821,11 @@ def test_a_report_does_not_contradict_itself(noise, lengthscale):
         assert report.lower <= report.upper <= report.optimum_upper
         scale = 1e-6 * (1 + abs(report.optimum_upper))
         assert upper.max() <= report.optimum_upper + scale and lower.max() <= report.lower + scale
+
+
+def test_a_prior_that_is_given_answers_before_the_first_value():
+    state = Optimizer(Space({"x": (0, 1)}), Ball(0.1), GP(2.0 * SE(0.3), 0.1, 5.0)).state
+    mean, variance = state.moments([(0.2,), (0.7,)])
+    assert mean.tolist() == [5.0, 5.0] and variance.tolist() == [2.0, 2.0]
+    with pytest.raises(ValueError, match="nothing is known yet"):
+        Optimizer(Space({"x": (0, 1)}), Ball(0.1)).state.moments([(0.2,)])

@@ -227,6 +227,7 @@ TROUBLE = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:values y that differ by")
 @pytest.mark.parametrize("name", TROUBLE)
 @pytest.mark.parametrize("options", [*METHODS.values(), {"noise": 1e-9}, {"noise": 1e3}], ids=str)
 def test_trouble_gives_finite_and_usable_bounds(name, options):
@@ -242,6 +243,7 @@ def test_trouble_gives_finite_and_usable_bounds(name, options):
     assert np.sqrt(variance).max() > 1e-6 * unit and belief.t == len(y)
 
 
+@pytest.mark.filterwarnings("ignore:values y that differ by")
 @given(st.integers(1, 6), st.data())
 @settings(max_examples=25)
 def test_any_few_numbers_can_be_learned_from(t, data):

@@ -516,3 +516,14 @@ def test_rounding_at_the_ends_is_forgiven():
     assert X.encode({**GOOD, "speed": 1 + 1e-12})[0] == 1.0
     assert X.encode({**GOOD, "temp": 1e-3 * (1 - 1e-12)})[1] == 0.0
     assert Space({"x": Float(1e-10, 10, True)}).encode({"x": 10 * (1 + 1e-12)})[0] == 1.0
+
+
+@given(floats(wider=True), st.floats(0, 1))
+def test_a_float_is_encoded_by_the_nearest_coordinate_that_leads_back_to_it(variable, share):
+    low, high = variable.evaluate or (variable.low, variable.high)
+    value = low * (high / low) ** share if variable.log else low + share * (high - low)
+    value = min(max(value, low), high)
+    exact, found = float(variable.coordinate(np.array(value))), variable.encode(value, "x")[0]
+    decoded = variable.decode(np.array([found]))
+    assert variable.encode(decoded, "x") == [found]
+    assert abs(found - exact) <= 1e-9 and decoded == pytest.approx(value, rel=1e-8, abs=1e-8 * (high - low))

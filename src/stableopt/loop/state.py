@@ -99,7 +99,10 @@ class State(ReadOnly, Generic[Index]):
         return 0.0 if self.objective.posterior is None else self.objective.posterior.information_gain
 
     def moments(self, points: Sequence[Index]) -> tuple[Array, Array]:
-        """Posterior mean and variance of f at these points, (n,) each."""
+        """Posterior mean and variance of f at these points, (n,) each; those of a prior that is given, before any."""
+        if self.objective.posterior is None and self.objective.learned is None:
+            prior, X = self.belief.gps[0], self.setting.inputs(points, scaled=False)
+            return prior.prior_mean(X), prior.kernel.diag(X)
         return self.posterior.moments(points)
 
     @property

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -24,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import LARGEST_VALUE, listed, number, positive, vector, whole
+from stableopt.base.checks import LARGEST_VALUE, number, positive, vector, whole
 from stableopt.base.values import Value
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.fit import check_search, fit, param_names, sample
@@ -70,7 +71,7 @@ class Belief(Value):
     """Number of observations it was learned from."""
 
     def __post_init__(self) -> None:
-        gps = (self.gps,) if isinstance(self.gps, GP) else tuple(listed(self.gps, "a list of GPs in a belief"))
+        gps = tuple(self.gps) if isinstance(self.gps, Iterable) else (self.gps,)
         if not gps or not all(isinstance(gp, GP) for gp in gps):
             raise TypeError(f"expected at least one GP in a belief, got {self.gps!r:.200}")
         object.__setattr__(self, "gps", gps)
@@ -177,6 +178,7 @@ class Learned(Value):
         centre, unit, varies = _standard(values, self.noise)
         model = self._model(points.shape[1], categories, centre, unit)
         if not varies:
+            _warn_of_tiny(values)
             return Belief((_in_units(model, centre, unit),), t)
         priors = {} if self.method == "ml" else default_priors(max(1, points.shape[1] - len(categories)))
         given = dict(self.bounds)
@@ -238,6 +240,16 @@ def _in_units(gp: GP, centre: float, unit: float) -> GP:
     """A standardised GP in the units of y, its kernel of the form variance × kernel."""
     inner, variance = (gp.kernel.kernel, gp.kernel.variance) if isinstance(gp.kernel, Scaled) else (gp.kernel, 1.0)
     return GP(Scaled(inner, variance * unit**2), gp.noise * unit, centre + unit * float(gp.mean))  # type: ignore[arg-type]
+
+
+def _warn_of_tiny(y: Array) -> None:
+    """Say so if values differ, but by so little that squares of the differences are 0 to a computer."""
+    if len(y) > 2 and np.ptp(y) > 1e-12 * np.abs(y).max():
+        warnings.warn(
+            f"values y that differ by {np.ptp(y):g} are equal to the model, which needs {1 / LARGEST_VALUE:g} or more: "
+            "use a smaller unit, so that they are nearer to 1",
+            stacklevel=2,
+        )
 
 
 def _standard(y: Array, noise: float | None) -> tuple[float, float, bool]:

@@ -169,11 +169,15 @@ class Float(Range):
         if not low - below <= value <= high + above:
             raise ValueError(f"expected {name} between {low} and {high}, got {value}")
         u = float(self.coordinate(np.array(min(max(float(value), low), high))))
-        for _ in range(100):  # until its value leads back to it bit for bit, so that a run can be replayed
-            u, before = float(self.coordinate(np.array(self.decode(np.array([u]))))), u
-            if u == before:
-                break
-        return [u]
+        if abs(u - self._back(u)) > 1e-12:  # so close to an end that it is the end
+            u = self._back(u)
+        # The nearest coordinate whose value leads back to it bit for bit, so that a run can be replayed.
+        steps = (u + k * np.spacing(u) for i in range(100) for k in ((i, -i) if i else (0,)))
+        return [next((float(v) for v in steps if self._back(v) == v), u)]
+
+    def _back(self, u: float) -> float:
+        """The coordinate of the value at a coordinate: the same but for rounding."""
+        return float(self.coordinate(np.array(self.decode(np.array([u])))))
 
     def decode(self, coordinates: Array) -> float:
         low, high = self.evaluate or (self.low, self.high)

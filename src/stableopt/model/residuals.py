@@ -1,0 +1,44 @@
+"""How well a model foretells each observation from all others: leave-one-out residuals, without fitting again.
+
+Notation (see `gp`)
+    K, y, m   covariance of the t observations with their noise, their values, the prior mean
+    r_i       (y_i − μ_{−i}(x_i)) / s_{−i}(x_i): the residual of y_i from the posterior of the others, over the standard
+              deviation of an observation there. With α = K⁻¹(y − m) and D = diag(K⁻¹), r_i = α_i / √D_i (Rasmussen and
+              Williams 2006, Section 5.4.2): the mean of the others is y_i − α_i/D_i, their variance 1/D_i
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from stableopt.base.arrays import Array
+from stableopt.model import factors
+from stableopt.model.gp import Posterior
+from stableopt.model.mixtures import Mixture
+
+_FAR = 3.0  # standard deviations: less is not unusual
+_TIMES = 15.0  # the usual residual. One outlier widens the model, so that its own residual is √t at most
+_FEW = 5  # observations: of fewer, none can be called unusual
+
+
+def leave_one_out(posterior: Posterior | Mixture) -> Array:
+    """The standardised residual of each observation from what all others say of it (t,): about N(0, 1) if all is well.
+
+    Of a mixture, the average over its parts. The hyperparameters stay as they are: learned with an outlier, they make
+    it look better than it is.
+    """
+    if isinstance(posterior, Mixture):
+        return np.asarray(np.mean([leave_one_out(part) for part in posterior.posteriors], axis=0))
+    L = posterior.factor
+    alpha = factors.whitened(L, posterior.whitened, transposed=True)
+    inverse = factors.whiten_columns(L, np.asfortranarray(np.eye(len(L))))  # L⁻¹, and K⁻¹ = L⁻ᵀ L⁻¹
+    return np.asarray(alpha / np.sqrt(np.einsum("ij,ij->j", inverse, inverse)))
+
+
+def most_unusual(residuals: Array) -> int | None:
+    """Which observation is unlike all others, if one is: far from what they say, and much farther than they are."""
+    sizes = np.abs(residuals)
+    if len(sizes) < _FEW:
+        return None
+    first = int(np.argmax(sizes))
+    return first if sizes[first] > max(_FAR, _TIMES * float(np.median(sizes))) else None

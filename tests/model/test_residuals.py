@@ -1,0 +1,66 @@
+"""Promises of leave-one-out residuals: they are those of a model without the row, and they name an outlier."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stableopt import GP, SE, Matern
+from stableopt.model.learning import Belief, Learned
+from stableopt.model.residuals import leave_one_out, most_unusual
+
+
+def data(t, seed, p=2):
+    rng = np.random.default_rng(seed)
+    X = rng.random((t, p))
+    return X, 3.0 + np.sin(5 * X[:, 0]) + 0.1 * rng.standard_normal(t)
+
+
+@given(st.integers(2, 12), st.integers(0, 50), st.floats(0.01, 1.0), st.booleans())
+def test_residuals_are_those_of_a_posterior_without_the_row(t, seed, noise, own):
+    X, y = data(t, seed)
+    each = np.where(np.arange(t) % 2, np.nan, 0.3) if own else None
+    gp = GP(2.0 * Matern(2.5, [0.3, 0.7]), noise, 2.5)
+    found = leave_one_out(gp.condition(X, y, each))
+    for i in range(t):
+        others = np.arange(t) != i
+        mean, variance = gp.condition(X[others], y[others], None if each is None else each[others])(X[i])
+        sigma = noise if each is None or np.isnan(each[i]) else each[i]
+        assert found[i] == pytest.approx((y[i] - mean[0]) / np.sqrt(variance[0] + sigma**2), rel=1e-5, abs=1e-7)
+
+
+def test_residuals_of_a_mixture_are_the_average_of_its_parts():
+    X, y = data(8, 0)
+    gps = GP(SE(0.2), 0.1, 3.0), GP(SE(0.5), 0.2, 3.0)
+    both = leave_one_out(Belief(gps).condition(X, y))
+    assert both == pytest.approx(np.mean([leave_one_out(gp.condition(X, y)) for gp in gps], axis=0))
+
+
+def test_residuals_do_not_depend_on_the_unit():
+    X, y = data(10, 1)
+    plain = leave_one_out(GP(SE(0.3), 0.1, 3.0).condition(X, y))
+    large = leave_one_out(GP(1e100 * SE(0.3), 1e49, 3e50).condition(X, 1e50 * y))
+    assert large == pytest.approx(plain, rel=1e-6)
+
+
+def learned_residuals(X, y):
+    learned = Learned()
+    return leave_one_out(learned.learn(X, y, None, learned.first(X.shape[1])).condition(X, y))
+
+
+@pytest.mark.parametrize("t", [10, 20, 40])
+@pytest.mark.parametrize("off", [1e3, 1e6, -1e6, 1e12])
+def test_an_outlier_is_named_although_the_model_was_learned_with_it(t, off):
+    X, y = data(t, t)
+    y[t // 3] += off
+    assert most_unusual(learned_residuals(X, y)) == t // 3
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_none_is_named_where_all_is_well(seed):
+    assert most_unusual(learned_residuals(*data(25, seed))) is None
+
+
+def test_of_few_none_is_unusual():
+    assert most_unusual(np.array([0.0, 0.0, 0.0, 99.0])) is None
+    assert most_unusual(np.array([0.0, 0.0, 0.0, 0.0, -99.0])) == 4
