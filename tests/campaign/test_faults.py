@@ -49,6 +49,21 @@ def test_bounds_that_are_none_are_refused_when_a_model_is_made(ends):
         so.Learned(bounds={"noise": ends})
 
 
+@pytest.mark.parametrize("wrong", [[], {}, np.array([1, 2]), 5, {1, 2}], ids=repr)
+def test_what_is_no_name_is_refused_when_a_model_is_made(wrong):
+    for field in ("kernel", "method", "signal"):
+        with pytest.raises(ValueError, match="expected"):
+            so.Learned(**{field: wrong})
+
+
+@pytest.mark.parametrize("wrong", [5, None, "ab", {"x": 0.5}, [None], [[0.5, 1.0]], np.array([1.0])], ids=repr)
+def test_what_is_no_list_of_measurements_is_not_told(wrong):
+    optimizer = so.Optimizer(so.Space(RANGES), so.Ball(0.1))
+    with pytest.raises((TypeError, ValueError), match=r"expected .*Measurement\(point, value\)"):
+        optimizer.tell_all(wrong)
+    assert not optimizer.rounds
+
+
 def test_a_value_that_cannot_be_added_goes_with_the_error(monkeypatch):
     def broken(self, *told):
         raise RuntimeError("the model broke")

@@ -658,3 +658,10 @@ def test_the_last_block_varies_fastest():
     blocks = [np.array([[0.0], [1.0]]), np.array([[5.0, 6.0], [7.0, 8.0], [9.0, 10.0]])]
     expected = [[a, *b] for a, b in itertools.product([0.0, 1.0], blocks[1].tolist())]
     assert GP(SE(1.0), 0.1).track(blocks).points.tolist() == expected
+
+
+@pytest.mark.parametrize("wrong", ["x", {}, [[1, 2], [3]], 10**400, 1j, b"a", {1, 2}, object()], ids=repr)
+def test_points_and_values_that_are_no_numbers_are_refused_in_words(wrong):
+    for points, values in ((wrong, [1.0]), ([[0.1]], wrong)):
+        with pytest.raises(ValueError, match=r"expected (points|values|X) "):
+            GP(SE(0.3), 0.1).condition(points, values)

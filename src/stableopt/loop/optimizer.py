@@ -161,7 +161,9 @@ class Optimizer:
     def tell_all(self, data: Iterable[Measurement[object]]) -> None:
         """Existing data, told at once: an error names the row that it refuses, and nothing has changed then."""
         known: list[Measurement[AnyIndex]] = []
-        for i, m in enumerate(data):
+        for i, m in enumerate(listed(data, "data as a list of measurements: Measurement(point, value)")):
+            if not isinstance(m, Measurement):
+                raise TypeError(f"expected a Measurement(point, value) in row {i} of the data, from 0, got {m!r:.200}")
             try:
                 told = measurements(self._state.setting, m.point, m.value, m.decision, m.noise)
                 known += [one._replace(lower=m.lower) for one in told]

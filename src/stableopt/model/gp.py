@@ -91,7 +91,7 @@ class GP(Value):
 
         ``noise``: a standard deviation per observation, or one for all, instead of the GP's; NaN is the GP's.
         """
-        points, values = np.atleast_2d(np.array(X, dtype=float)), np.atleast_1d(np.array(y, dtype=float))
+        points, values = np.atleast_2d(numbers(X, "points")), np.atleast_1d(numbers(y, "values"))
         if points.ndim != 2 or values.shape != (len(points),):
             raise ValueError(f"expected X (t, p) and y (t,), got {points.shape} and {values.shape}")
         if not (np.all(np.isfinite(points)) and np.all(np.isfinite(values))):

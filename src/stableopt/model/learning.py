@@ -123,9 +123,10 @@ class Learned(Value):
 
     def __post_init__(self) -> None:
         for name, known in (("method", ["ml", "map", "bayes"]), ("signal", ["unit", "learned"])):
-            if getattr(self, name) not in known:
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise ValueError(f"expected {name} as one of {known}, got {getattr(self, name)!r}")
-        if not (self.kernel is None or isinstance(self.kernel, Kernel) or self.kernel in KERNELS):
+        named = isinstance(self.kernel, str) and self.kernel in KERNELS
+        if not (self.kernel is None or named or isinstance(self.kernel, Kernel)):
             raise ValueError(f"expected a kernel or one of {list(KERNELS)}, got {self.kernel!r}")
         if self.noise is not None:
             remedy = "for an exact f, a millionth of its usual size will do"
