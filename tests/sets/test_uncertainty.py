@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 from helpers.adversaries import adversary, grids, hammings, line_distance, may_move, norm_balls, parameters, points
+from helpers.refusals import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -226,3 +227,13 @@ def test_members_of_a_solver_cannot_be_overwritten():
         if members.flags.writeable:
             members[:] = 1
         assert setting.solver.members(0).tolist() == before
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: Grid.linspace([0.0, 0.0], [1.0, 1.0], 10**6), lambda: Grid.linspace(0.0, 1.0, 10**12)],
+    ids=["two axes", "one axis"],
+)
+def test_a_grid_too_large_for_memory_is_refused_when_it_is_made(make):
+    refused(make, ValueError, "1e+12 points", "memory", "GB", "fewer steps", "Space")
+    assert len(Grid.linspace([0.0, 0.0], [1.0, 1.0], 1000)) == 10**6

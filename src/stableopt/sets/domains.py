@@ -6,6 +6,7 @@ A domain only knows its points. What the adversary may do with them is an uncert
 from __future__ import annotations
 
 import math
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,6 +79,7 @@ class Grid(Domain):
         if not isinstance(self.axes, Sequence | np.ndarray) or not len(self.axes):
             raise ValueError(f"expected a grid as a list of at least one axis, got {self.axes!r}")
         object.__setattr__(self, "axes", tuple(_axis(values, i) for i, values in enumerate(self.axes)))
+        _check_size(self.shape)
 
     @classmethod
     def linspace(cls, lower: ArrayLike, upper: ArrayLike, num: int | Sequence[int]) -> Grid:
@@ -89,6 +91,7 @@ class Grid(Domain):
         counts = [num] * len(low) if np.ndim(num) == 0 else listed(num, "a number of values for each axis")
         if len(counts) != len(low) or not all(is_whole(n, 1) for n in counts):
             raise ValueError(f"expected the number of values on each axis as 1, 2, 3, ..., got {num!r:.200}")
+        _check_size([int(n) for n in counts])
         return cls([np.linspace(a, b, int(n)) for a, b, n in zip(low, high, counts, strict=True)])
 
     @property
@@ -117,6 +120,19 @@ class Grid(Domain):
 
     def __repr__(self) -> str:
         return f"Grid({' × '.join(map(str, self.shape))})"
+
+
+def _check_size(shape: Sequence[int]) -> None:
+    """Refuse a grid of more points than a posterior on all of them fits into memory, before anything is listed."""
+    try:
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on every system
+        memory = 2**36
+    needed = 8 * (len(shape) + 6) * math.prod(shape)  # coordinates, mean, variance, bounds and what they are made in
+    if needed > memory:
+        size = f"{' × '.join(map(str, shape))} = {math.prod(shape):.3g} points, which need {needed / 1e9:.3g} GB"
+        remedy = "take fewer steps, or a Space, which is searched and not listed"
+        raise ValueError(f"expected a grid that fits into {memory / 1e9:.3g} GB of memory, got {size}: {remedy}")
 
 
 def _axis(values: ArrayLike, number: int) -> Array:
