@@ -124,7 +124,7 @@ def test_a_wide_ball_on_a_grid_never_needs_all_pairs(shape, eps, monkeypatch):
         ((15, 20, 18, 22), [1.5, 2.0, 1.0, 3.0], 1),
     ],
 )
-def test_sliding_windows_on_many_chunks_are_scipys_minimum_filter(shape, radii, order):
+def test_sliding_windows_on_many_chunks_are_scipys_minimum_filter(shape, radii, order, monkeypatch):
     """Larger than the chunk of the solver, against a filter with the ball as its footprint."""
     values = np.random.default_rng(0).integers(-1000, 1000, size=shape).astype(float)
     ball = (
@@ -143,6 +143,10 @@ def test_sliding_windows_on_many_chunks_are_scipys_minimum_filter(shape, radii, 
     assert np.array_equal(result, expected.ravel())
     some = np.random.default_rng(1).integers(values.size, size=3000)
     assert np.array_equal(solver.minima_at(some, values.ravel()), result[some])
+    assert np.array_equal(solver.minima_at(some[:3], values.ravel()), result[some[:3]])
+    monkeypatch.setattr(finite, "_HALO", 0)  # rows in strips, the last one narrower
+    monkeypatch.setattr(finite, "_STRIP", 17)
+    assert np.array_equal(solver.all_minima(values.ravel()), expected.ravel())
 
 
 @given(st.data())

@@ -132,6 +132,12 @@ class Kernel(Value, ABC):
         """Whether it is, or contains, a kernel from outside this package."""
         return self._own or any(isinstance(v, Kernel) and v.has_own_parts for _, v in self._learnable())
 
+    @property
+    def is_stationary(self) -> bool:
+        """Whether k(x, z) depends on |x_j − z_j| of the columns j only: then it is a table of offsets on a grid."""
+        parts = [value for _, value in self._learnable() if isinstance(value, Kernel)]
+        return not self._own and bool(parts) and all(part.is_stationary for part in parts)
+
     @cached_property
     def _count(self) -> int:
         return sum(_count(value) for _, value in self._learnable())

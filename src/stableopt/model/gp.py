@@ -26,12 +26,13 @@ from numpy.typing import ArrayLike
 from stableopt.base.arrays import Array, cartesian, frozen
 from stableopt.base.checks import LARGEST_NOISE, deviation, number, numbers, vector
 from stableopt.base.values import ReadOnly, Value
-from stableopt.model import factors
+from stableopt.model import factors, windows
 from stableopt.model.algebra import Kernel
 from stableopt.model.factors import Factor, ProductFactor, RowFactor, chunks
 from stableopt.model.kernels import Linear
 from stableopt.model.stationary import Ingredients, StationaryBound
 from stableopt.model.tracked import TrackedPosterior
+from stableopt.model.windows import WindowFactor
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +114,10 @@ class GP(Value):
         points = frozen(cartesian(blocks))
         prior_variance = frozen(_check_prior(self.kernel.diag(points)))
         lowest = np.fmin.reduce(np.atleast_1d(math.inf if noise is None else noise), initial=self.noise)
-        product = lowest >= factors.PRODUCT_NOISE * math.sqrt(prior_variance.max())
-        factor: Factor | None = ProductFactor.of(self.kernel, blocks) if product else None
+        enough = lowest >= factors.PRODUCT_NOISE * math.sqrt(prior_variance.max())
+        factor: Factor | None = ProductFactor.of(self.kernel, blocks) if enough else None
+        if enough and factor is None and len(points) >= windows.SMALLEST:
+            factor = WindowFactor.of(self.kernel, blocks)
         factor = factor or RowFactor.of(self.kernel, points)
         mean = frozen(self.prior_mean(points))
         prior = TrackedPosterior(self.kernel, self.noise, points, prior_variance, mean, prior_variance, factor)

@@ -48,6 +48,10 @@ class Stationary(Kernel):
     def values(self, X: Array, Z: Array) -> Array:
         return _of_distance(lambda squared: (self._g(squared),), X, Z, self._scale(X.shape[1]))[0]
 
+    @property
+    def is_stationary(self) -> bool:
+        return not self._own
+
     def _with_pullback(self, X: Array, Z: Array | None) -> tuple[Array, Pullback]:
         if Z is None:
             return np.ones(len(X)), lambda weights, wrt: _zeros(self, X, wrt)
@@ -194,6 +198,7 @@ class Categorical(Kernel):
     """Exchangeable categories: the product over the columns of 1 where they agree and ``correlation`` where not."""
 
     correlation: float = 0.5
+    is_stationary = True
 
     def values(self, X: Array, Z: Array) -> Array:
         return self._with_pullback(X, Z)[0]

@@ -23,6 +23,9 @@ from stableopt.base.values import ReadOnly
 from stableopt.model import factors
 from stableopt.model.algebra import Kernel
 from stableopt.model.factors import Factor, ProductFactor, RowFactor
+from stableopt.model.windows import WindowFactor
+
+_BLOCK = 2**15  # candidates treated together, so that several passes over them stay in the cache
 
 
 class OnCandidates(ReadOnly):
@@ -88,7 +91,14 @@ class TrackedPosterior(OnCandidates):
         factor, v = known.extended(index, row, s)
         z = float(y - self.mean[index]) / s
         gain = self.information_gain + math.log(s) - 0.5 * math.log(variance_of_noise)
-        return self._moved(v * z, v * v, factor, gain, (*self.observed, index), (*self.whitened, z))
+        mean, variance = np.empty(len(v)), np.empty(len(v))
+        for start in range(0, len(v), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            np.multiply(v[part], z, out=mean[part])
+            mean[part] += self.mean[part]
+            np.square(v[part], out=variance[part])
+            _less(self.variance[part], variance[part])
+        return self._with(mean, variance, factor, gain, (*self.observed, index), (*self.whitened, z))
 
     def started(self, observed: Sequence[int], y: Array, noise: ArrayLike | None) -> TrackedPosterior:
         """This prior after all these observations at once, by one factorisation."""
@@ -101,21 +111,26 @@ class TrackedPosterior(OnCandidates):
         white = factors.whitened(L, y - self.mean[indices])
         factor, change, squares = self._factor.started(indices, L, white)
         gain = float(np.log(L.diagonal()).sum() - 0.5 * np.log(variances).sum())
-        return self._moved(change, squares, factor, gain, tuple(indices), tuple(white.tolist()))
-
-    def _moved(self, change: Array, squares: Array, *told: Any) -> TrackedPosterior:
-        """With this change of the mean, the variance less these squares (both overwritten), and the fields after."""
         change += self.mean
-        np.subtract(self.variance, squares, out=squares)
-        np.maximum(squares, 0.0, out=squares)
+        _less(self.variance, squares)
+        return self._with(change, squares, factor, gain, tuple(indices), tuple(white.tolist()))
+
+    def _with(self, mean: Array, variance: Array, *told: Any) -> TrackedPosterior:
+        """The same prior with another mean and variance, and the fields after them."""
         known = self.kernel, self.noise, self.points, self.prior_variance
-        return TrackedPosterior(*known, frozen(change), frozen(squares), *told)
+        return TrackedPosterior(*known, frozen(mean), frozen(variance), *told)
 
     def _factor_for(self, noise: float | None) -> Factor:
         """The factor, in the form that keeps its digits with so little noise."""
-        if noise is None or not isinstance(self._factor, ProductFactor):
+        if noise is None or not isinstance(self._factor, ProductFactor | WindowFactor):
             return self._factor
         if noise >= factors.PRODUCT_NOISE * math.sqrt(self.prior_variance.max()):
             return self._factor
         rows, L = RowFactor.of(self.kernel, self.points), self._factor.L
         return rows.started(self.observed, L, np.zeros(len(L)))[0]
+
+
+def _less(variance: Array, squares: Array) -> None:
+    """Turn squares into what is left of the variance without them; rounding makes nothing negative."""
+    np.subtract(variance, squares, out=squares)
+    np.maximum(squares, 0.0, out=squares)

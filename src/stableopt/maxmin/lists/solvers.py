@@ -29,6 +29,7 @@ from stableopt.maxmin.solver import Choice, Hints
 
 _NO_HINTS: Hints[int] = Hints()
 GATHERED = 2**22  # about how many values of lists are brought together at once
+_HALO, _STRIP = 2**14, 512  # values around a chunk that may be in the cache with it; columns that are treated together
 _GATHER_ALL = 2**11  # lists of fewer entries in all are faster to go through than to choose from
 
 
@@ -92,10 +93,13 @@ class Sliding(ListedMaxMin):
         self._offsets, self._flat_offsets = offsets, offsets @ self._strides
         self._whole_window = offsets @ _strides(self._shape)
         self._margin = int(np.sum(np.array(cells) * self._strides))
-        self._chunk = max(2**16, 2 * self._margin)  # values that stay in cache, with a halo that does not dominate
+        self._chunk = max(2**15, 2 * self._margin)  # values that stay in cache, with a halo that does not dominate
         self._levels = _levels(offsets, cells, self._strides.tolist(), separable=box)
+        self._box = box
 
     def all_minima(self, values: Array) -> Array:
+        if self._margin > _HALO and self._shape[-1] > 2 * self._strip:
+            return self._in_strips(values.reshape(self._shape))
         source, margin = self._embed(values), self._margin
         result = np.full(math.prod(self._padded), math.inf)
         longest = min(self._chunk, len(result)) + 2 * margin
@@ -105,6 +109,21 @@ class Sliding(ListedMaxMin):
             self._slide(source[start : start + len(out) + 2 * margin], out, scratch)
         interior = result.reshape(self._padded)[tuple(slice(n) for n in self._shape)]
         return np.ascontiguousarray(interior).ravel()
+
+    @property
+    def _strip(self) -> int:
+        return max(_STRIP, 16 * self._cells[-1])
+
+    def _in_strips(self, values: Array) -> Array:
+        """Rows so long that the halo of a chunk fills the cache: the same for one strip of columns after the other."""
+        result, last, reach = np.empty(self._shape), self._shape[-1], self._cells[-1]
+        for start in range(0, last, self._strip):
+            stop, before = min(start + self._strip, last), min(start, reach)
+            around = values[..., start - before : stop + reach]
+            below = Sliding(around.shape, self._cells, self._offsets, box=self._box)
+            minima = below.all_minima(around).reshape(around.shape)
+            result[..., start:stop] = minima[..., before : before + stop - start]
+        return result.ravel()
 
     def _slide(self, window: Array, out: Array, scratch: tuple[Array, Array]) -> None:
         """Minima around the middle part of a window; its margin on both sides holds what lies around."""
@@ -121,6 +140,8 @@ class Sliding(ListedMaxMin):
     def minima_at(self, decisions: Indices, values: Array) -> Array:
         if len(decisions) * len(self._flat_offsets) > 8 * self.n_points:
             return self.all_minima(values)[decisions]
+        if self.n_points > 4 * len(decisions) * len(self._flat_offsets):  # not worth a copy of all values
+            return np.array([values.take(self.members(d)).min() for d in decisions.tolist()])
         source = self._embed(values)
         centres = self._margin + self._strides @ np.array(np.unravel_index(decisions, self._shape))
         rows = max(1, 2**20 // len(self._flat_offsets))
