@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from stableopt.base.checks import listed, positive, whole
 from stableopt.base.locks import Lock
+from stableopt.base.threads import threads_for
 from stableopt.base.values import Value, from_dict
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.asking import Asking
@@ -138,8 +139,9 @@ class Optimizer:
         waiting = [checked(state.setting.translation, q) for q in waiting]
         asking: Asking = Asking(self.algorithm, self.initial, self.seed)
         queries: list[Query] = []
-        for _ in range(count):
-            queries.append(asking.query(state, [*waiting, *queries]))
+        with threads_for(state.t):
+            for _ in range(count):
+                queries.append(asking.query(state, [*waiting, *queries]))
         return queries[0] if n is None else queries
 
     def tell(
@@ -174,7 +176,7 @@ class Optimizer:
     def _add(self, known: list[Measurement[AnyIndex]]) -> None:
         if not known:
             return
-        with self._lock:
+        with self._lock, threads_for(self._state.t + len(known)):
             state = self._after(self._state, known)
             if isinstance(self.gp, GP):  # a model that is given can be wrong
                 _warn_of_surprise(state, self._state.t)
@@ -197,11 +199,14 @@ class Optimizer:
 
     def report(self) -> Report:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
-        return report(self._state, self.algorithm.reporting)
+        with threads_for(self._state.t):
+            return report(self._state, self.algorithm.reporting)
 
     def decide(self) -> object:
         """The decision of `report` without its bounds, which take longer to find than a suggestion in a `Space`."""
-        return self._state.setting.translation.decision(reported_decision(self._state, self.algorithm.reporting))
+        with threads_for(self._state.t):
+            decision = reported_decision(self._state, self.algorithm.reporting)
+        return self._state.setting.translation.decision(decision)
 
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""
@@ -255,8 +260,9 @@ class Optimizer:
             first = sum(t <= belief.t for t in accumulate(m.value is not None for m in known))
             state = self._with_betas(with_belief(recorded(state, known[:first]), belief))
             known = known[first:]
-        for measurement in known:
-            state = self._with_betas(after(state, [measurement], learning=False))
+        with threads_for(len(known)):
+            for measurement in known:
+                state = self._with_betas(after(state, [measurement], learning=False))
         self._state = state
 
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,7 +89,9 @@ class Grid(Domain):
         if low.ndim != 1 or low.shape != high.shape or not np.all(np.isfinite([low, high])):
             got = f"{low.tolist()} and {high.tolist()}"
             raise ValueError(f"expected lower and upper as finite numbers, equally many, got {got!s:.200}")
-        counts = [num] * len(low) if np.ndim(num) == 0 else listed(num, "a number of values for each axis")
+        counts: Sequence[Any] = (
+            [num] * len(low) if np.ndim(num) == 0 else listed(num, "a number of values for each axis")
+        )
         if len(counts) != len(low) or not all(is_whole(n, 1) for n in counts):
             raise ValueError(f"expected the number of values on each axis as 1, 2, 3, ..., got {num!r:.200}")
         _check_size([int(n) for n in counts])
