@@ -16,8 +16,7 @@ import numpy as np
 from scipy.linalg import blas
 
 from stableopt.base.arrays import Array, Indices, cartesian, frozen
-from stableopt.model.algebra import Kernel
-from stableopt.model.factors import chunks, extended, whiten_rows, whitened
+from stableopt.model.factors import Covariance, chunks, extended, whiten_rows, whitened
 
 SMALLEST = 2**18  # candidates: with fewer, stored rows take little memory and are read faster than windows are added
 _BLOCK, _TOGETHER = 2**14, 8  # candidates whose sums are built together, from so many windows at a time
@@ -36,7 +35,7 @@ class WindowFactor(NamedTuple):
     L: Array
 
     @classmethod
-    def of(cls, kernel: Kernel, blocks: Sequence[Array]) -> WindowFactor | None:
+    def of(cls, kernel: Covariance, blocks: Sequence[Array]) -> WindowFactor | None:
         """The empty factor, or None where the kernel or the blocks are of another kind."""
         shape = tuple(len(block) for block in blocks)
         too_large = 2 ** (len(shape) - 1) > _LARGEST_TABLE
