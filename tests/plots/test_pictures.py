@@ -2,7 +2,6 @@
 
 import warnings
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -160,14 +159,22 @@ def test_pictures_follow_the_page(what, style, ink):
     assert strokes and all(to_hex(line.get_color()) != other for line in strokes)
 
 
-def test_pictures_of_a_campaign_are_those_of_its_result():
-    result = source("two")
-    campaign = SimpleNamespace(result=result)
+def test_pictures_of_a_campaign_are_those_of_its_result_with_its_words():
+    campaign = so.Campaign({"x": (0, 1)}, 0.1, value="yield [%]", minimize=True)
+    numbers = campaign.add({"x": [0.1, 0.5, 0.9], "yield [%]": [1.0, 0.2, 0.8]})
+    campaign.tell(campaign.ask(), failed="the pump was off")
+    campaign.tell({"x": 0.3}, 0.4)
+    campaign.correct(numbers[1], 0.3)
     for what in AXES[:2]:
-        one, other = getattr(plots, what)(result), getattr(plots, what)(campaign)
-        assert [line.get_xydata().tolist() for line in one.lines] == [
-            line.get_xydata().tolist() for line in other.lines
-        ]
+        one, other = getattr(plots, what)(campaign.result), getattr(plots, what)(campaign)
+        drawn = [[line.get_xydata().tolist() for line in axes.lines] for axes in (one, other)]
+        assert drawn[0] == drawn[1]
+    axes = plots.progress(campaign, 2)
+    assert axes.get_ylabel() == "yield [%]"
+    assert lines(axes)["corrected trials"].tolist() == [[2.0, 0.03]], "it is the second value"
+    assert lines(axes)["failed trials"].tolist() == [[3.5, 0.03]], "it was before the fourth"
+    assert plots.slices(campaign).axes[0].get_ylabel() == "yield [%]"
+    assert plots.slices(campaign, label="loss").axes[0].get_ylabel() == "loss"
 
 
 @pytest.mark.parametrize("what", [*FIGURES, *AXES])

@@ -60,7 +60,7 @@ class Contender(NamedTuple):
     high: float
 
 
-def contenders(source: Any, count: int = 6, *, ax: Axes | None = None, label: str = "value") -> Axes:
+def contenders(source: Any, count: int = 6, *, ax: Axes | None = None, label: str | None = None) -> Axes:
     """The best decisions in parallel coordinates, one line each, and the bounds on their worst cases at the right.
 
     The reported decision comes first and is drawn strongest. The others are those that were tried, the best guarantee
@@ -70,16 +70,16 @@ def contenders(source: Any, count: int = 6, *, ax: Axes | None = None, label: st
     source: a result, an assessment, a campaign or an optimiser.
     count: how many decisions at most.
     ax: axes to draw on; those of a new figure by default. They are returned.
-    label: what the values are, for the axis.
+    label: what the values are, for the axis; a campaign knows it.
     """
-    subject = subject_of(source)
+    subject = subject_of(source, label)
     most = whole(count, 1, "a number of decisions 1, 2, 3, ...")
     scales = _scales(subject)
     shown = contenders_of(subject, scales, most)
     axes = style.axes_for(ax, (max(6.4, 2.4 + 0.8 * len(scales)), 4.6))
     ends = np.array([(contender.low, contender.high) for contender in shown])
     room = 0.05 * max(np.ptp(ends), 1e-9 * np.abs(ends).max(), 1e-300)
-    values = Scale(f"worst-case {label}", float(ends.min() - room), float(ends.max() + room), ticks=True)
+    values = Scale(f"worst-case {subject.label}", float(ends.min() - room), float(ends.max() + room), ticks=True)
     for place, scale in enumerate([*scales, values]):
         _draw_scale(axes, place, scale)
     for i in range(len(shown) - 1, -1, -1):

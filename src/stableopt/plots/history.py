@@ -16,6 +16,7 @@ from stableopt.loop.reporting import report
 from stableopt.loop.state import State
 from stableopt.plots import style
 from stableopt.plots.parameters import text
+from stableopt.plots.style import Look
 from stableopt.plots.subject import Subject, subject_of
 
 if TYPE_CHECKING:
@@ -36,35 +37,39 @@ _known: WeakKeyDictionary[State, dict[int, Moment]] = WeakKeyDictionary()
 """Reports of earlier moments are dear: those of a state are found once."""
 
 
-def progress(source: Any, reports: int | None = None, *, ax: Axes | None = None, label: str = "value") -> Axes:
+def progress(source: Any, reports: int | None = None, *, ax: Axes | None = None, label: str | None = None) -> Axes:
     """What was guaranteed, and what no decision could surpass, after more and more values.
 
     Between the two lines lies all that the best decision can still gain: the certificate closes. Each mark is a report
-    from the values up to then. Evaluations that failed are crosses at the foot, where they happened.
+    from the values up to then. At the foot are crosses where evaluations failed, and diamonds where the outcome of a
+    trial was corrected.
 
     source: a result, an assessment, a campaign or an optimiser.
     reports: of how many moments; each costs about as much as a report, the first time. By default 6 in a space, where
         a report is a search, and up to 30 on a list.
     ax: axes to draw on; those of a new figure by default. They are returned.
-    label: what the values are, for the axis.
+    label: what the values are, for the axis; a campaign knows it.
     """
     from matplotlib.ticker import MaxNLocator
 
-    subject = subject_of(source)
+    subject = subject_of(source, label)
     usual = _SEARCHED if subject.state.setting.takes_hints else _LISTED
     count = usual if reports is None else whole(reports, 1, "a number of reports 1, 2, 3, ...")
     moments = history_of(subject, count)
     axes = style.axes_for(ax, (6.4, 4.0))
-    t = [moment.t for moment in moments]
+    t, foot = [moment.t for moment in moments], axes.get_xaxis_transform()
     lower, upper = (subject.sign * np.array([getattr(m, end) for m in moments]) for end in ("lower", "upper"))
     axes.fill_between(t, lower, upper, color=style.BLUE, alpha=0.15, lw=0, label="what may still be gained")
     axes.plot(t, upper, "s-.", color=style.ink(), lw=1.2, ms=4, label=style.POSSIBLE)
     axes.plot(t, lower, "o--", color=style.RED, lw=1.6, ms=5, label=style.GUARANTEED)
-    if subject.failures:
-        x, foot = _between([r.t - 1 for r in subject.state.failures]), axes.get_xaxis_transform()
-        axes.plot(x, [0.03] * len(x), "x", color=style.ink(), ms=6, transform=foot, label=style.FAILED)
+    marks = [("x", style.FAILED, _between([r.t - 1 for r in subject.state.failures]))]
+    marks += [("D", "corrected trials", [n + 1.0 for n in subject.corrected])]
+    for mark, name, x in marks:
+        if x:
+            look: Look = {"color": style.ink(), "mfc": "none", "ms": 6, "ls": "none", "transform": foot, "label": name}
+            axes.plot(x, [0.03] * len(x), mark, **look)
     axes.set_xlabel("values measured")
-    axes.set_ylabel(text(label, 40))
+    axes.set_ylabel(text(subject.label, 40))
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     style.legend_above(axes)
     return axes

@@ -30,7 +30,11 @@ NOMINAL = "best if nothing goes wrong"
 
 
 def landscape(
-    source: Any, parameters: str | int | Sequence[str | int] | None = None, *, figure: Any = None, label: str = "value"
+    source: Any,
+    parameters: str | int | Sequence[str | int] | None = None,
+    *,
+    figure: Any = None,
+    label: str | None = None,
 ) -> Figure | SubFigure:
     """Expected value and guaranteed worst case over one or two parameters, all others as decided.
 
@@ -42,15 +46,15 @@ def landscape(
     parameters: one or two, by name or by number. By default the two of the decision along which the expected value
         varies most.
     figure: a figure or a subfigure to draw on; a new one by default. It is returned.
-    label: what the values are, for the axis.
+    label: what the values are, for the axis; a campaign knows it.
     """
-    subject = subject_of(source)
+    subject = subject_of(source, label)
     columns = _important(subject) if parameters is None else chosen(subject.columns, parameters)
     if len(columns) > 2:
         raise ValueError(f"expected one or two parameters, got {[c.name for c in columns]}: slices(...) draws them all")
     if len(columns) == 1:
-        return _one(subject, columns[0], figure, label)
-    return _two(subject, columns, figure, label)
+        return _one(subject, columns[0], figure)
+    return _two(subject, columns, figure)
 
 
 def _important(subject: Subject) -> list[Column]:
@@ -79,7 +83,7 @@ def _span(column: Column, section: Section) -> float:
 # ---------------------------------------------------------------------------------------------------- one parameter
 
 
-def _one(subject: Subject, column: Column, figure: Any, label: str) -> Figure | SubFigure:
+def _one(subject: Subject, column: Column, figure: Any) -> Figure | SubFigure:
     drawn = style.figure_for(figure, (6.4, 4.4))
     axes = drawn.subplots()
     known = along(subject, column.block, _ACROSS)
@@ -88,7 +92,7 @@ def _one(subject: Subject, column: Column, figure: Any, label: str) -> Figure | 
     axes.plot(x[at], known.mean[at], "D", mfc="none", mec=style.ink(), ms=13, mew=1.4, label=NOMINAL, zorder=7)
     if not math.isnan(known.guarantee[at]):
         axes.plot([x[at]] * 2, [known.mean[at], known.guarantee[at]], color=style.ink(), ls=":", lw=1.2)
-    axes.set_ylabel(text(label, 40))
+    axes.set_ylabel(text(subject.label, 40))
     _say_the_rest(drawn, subject, [column])
     style.share_legend(drawn, columns=3)
     return drawn
@@ -104,7 +108,7 @@ def _nominal(subject: Subject, section: Section) -> int:
 # --------------------------------------------------------------------------------------------------- two parameters
 
 
-def _two(subject: Subject, columns: Sequence[Column], figure: Any, label: str) -> Figure | SubFigure:
+def _two(subject: Subject, columns: Sequence[Column], figure: Any) -> Figure | SubFigure:
     blocks = list(dict.fromkeys(column.block for column in columns))
     rows = [block.some(_SIDE, tuple(subject.base[block.places])) for block in blocks]
     flats = [subject.moved(list(zip(blocks, each, strict=True))) for each in itertools.product(*rows)]
@@ -123,7 +127,7 @@ def _two(subject: Subject, columns: Sequence[Column], figure: Any, label: str) -
         axes.set_title(title, fontsize=10)
         columns[0].dress(axes, "x")
     columns[1].dress(panels[0], "y")
-    drawn.colorbar(colours.scale, ax=list(panels), label=text(label, 40))
+    drawn.colorbar(colours.scale, ax=list(panels), label=text(subject.label, 40))
     _say_the_rest(drawn, subject, columns)
     style.share_legend(drawn, columns=3)
     return drawn

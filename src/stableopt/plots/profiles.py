@@ -13,14 +13,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def profile(source: Any, *, ax: Axes | None = None, label: str = "value") -> Axes:
+def profile(source: Any, *, ax: Axes | None = None, label: str | None = None) -> Axes:
     """A stability profile: for each tolerance what is guaranteed, and what no decision can surpass.
 
     source: a profile; or a result, an assessment, a campaign or an optimiser, whose profile is computed.
     ax: axes to draw on; those of a new figure by default. They are returned.
-    label: what the values are, for the axis.
+    label: what the values are, for the axis; a campaign knows it.
     """
-    profile = source if isinstance(source, Profile) else subject_of(source).answer.profile()
+    known = None if isinstance(source, Profile) else subject_of(source, label)
+    profile: Profile = source if known is None else known.answer.profile()
     axes = style.axes_for(ax, (6.4, 4.0))
     factors = [row.factor for row in profile]
     lower, upper = ([getattr(row.worst_case, end) for row in profile] for end in ("lower", "upper"))
@@ -31,6 +32,6 @@ def profile(source: Any, *, ax: Axes | None = None, label: str = "value") -> Axe
     if 1.0 in factors:
         axes.axvline(1.0, color=style.GREEN, lw=1.2, ls=":", label="the given tolerance")
     axes.set_xlabel("tolerance, in multiples of the given one")
-    axes.set_ylabel(text(label, 40))
+    axes.set_ylabel(text(label or ("value" if known is None else known.label), 40))
     style.legend_above(axes)
     return axes

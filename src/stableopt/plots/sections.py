@@ -25,7 +25,11 @@ _BAR = 0.38  # half the width of what is shaded around a single value, of the wa
 
 
 def slices(
-    source: Any, parameters: str | int | Sequence[str | int] | None = None, *, figure: Any = None, label: str = "value"
+    source: Any,
+    parameters: str | int | Sequence[str | int] | None = None,
+    *,
+    figure: Any = None,
+    label: str | None = None,
 ) -> Figure | SubFigure:
     """One small panel per parameter, through the decision: all other parameters stay as decided.
 
@@ -36,9 +40,9 @@ def slices(
     source: a result, an assessment, a campaign or an optimiser.
     parameters: which ones, by name or by number; all by default.
     figure: a figure or a subfigure to draw on; a new one by default. It is returned.
-    label: what the values are, for the axis.
+    label: what the values are, for the axis; a campaign knows it.
     """
-    subject = subject_of(source)
+    subject = subject_of(source, label)
     columns = chosen(subject.columns, parameters)
     across = min(len(columns), 3 if len(columns) <= 9 else 5)
     down = math.ceil(len(columns) / across)
@@ -50,7 +54,7 @@ def slices(
     for axes in panels.ravel()[len(columns) :]:
         axes.remove()
     for axes in panels[:, 0]:
-        axes.set_ylabel(text(label, 24))
+        axes.set_ylabel(text(subject.label, 24))
     style.share_legend(drawn, columns=max(2, across))
     return drawn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,6 +42,10 @@ class Subject:
     """An answer as pictures see it."""
 
     answer: Known
+    label: str = "value"
+    """What the values are."""
+    corrected: tuple[int, ...] = ()
+    """After how many values a trial of a campaign came whose outcome was corrected."""
 
     @property
     def state(self) -> State:
@@ -143,12 +148,22 @@ def _value(state: State, flat: Sequence[Any]) -> Any:
     return value
 
 
-def subject_of(source: Any) -> Subject:
-    """The subject of a picture, from all that has one."""
-    answer = answer_of(source)
+def subject_of(source: Any, label: str | None = None) -> Subject:
+    """The subject of a picture, from all that has one; ``label`` says what its values are."""
+    answer, ledger = answer_of(source), getattr(source, "ledger", None)
     if not answer.state.rounds:
         raise ValueError("expected at least one value to draw, got none: tell at least one value first")
-    return Subject(answer)
+    if ledger is None:
+        return Subject(answer, label or "value")
+    return Subject(answer, label or ledger.said.value, _corrected(ledger))
+
+
+def _corrected(ledger: Any) -> tuple[int, ...]:
+    """After how many values the corrected trials of a campaign came."""
+    told = [ledger.trials[number] for batch in ledger.batches for number in batch]
+    before = itertools.accumulate((trial.status == "done" for trial in told), initial=0)
+    histories = zip(told, before, strict=False)
+    return tuple(n for trial, n in histories if any(event.kind == "corrected" for event in trial.history))
 
 
 def answer_of(source: Any) -> Known:

@@ -37,7 +37,7 @@ class Cost(NamedTuple):
     """The guaranteed worst case if all others were as planned."""
 
 
-def hurts(source: Any, *, ax: Axes | None = None, label: str = "value") -> Axes:
+def hurts(source: Any, *, ax: Axes | None = None, label: str | None = None) -> Axes:
     """What hurts most: how much of the worst case each tolerance costs, the largest first.
 
     A full bar goes from the guaranteed worst case to what could be guaranteed if this tolerance alone were 0. A hatched
@@ -46,9 +46,9 @@ def hurts(source: Any, *, ax: Axes | None = None, label: str = "value") -> Axes:
 
     source: a result, an assessment, a campaign or an optimiser.
     ax: axes to draw on; those of a new figure by default. They are returned.
-    label: what the values are, for the axis.
+    label: what the values are, for the axis; a campaign knows it.
     """
-    subject = subject_of(source)
+    subject = subject_of(source, label)
     costs, planned = costs_of(subject)
     costs = sorted(costs, key=lambda cost: subject.sign * (cost.without - subject.guarantee))
     axes = style.axes_for(ax, (6.4, 1.6 + 0.42 * len(costs)))
@@ -62,7 +62,7 @@ def hurts(source: Any, *, ax: Axes | None = None, label: str = "value") -> Axes:
     axes.axvline(guarantee, color=style.RED, ls="--", lw=1.6, label=style.GUARANTEED)
     axes.axvline(planned, color=style.GREEN, ls="-.", lw=1.6, label="guaranteed if nothing goes wrong")
     axes.set_yticks(heights, [text(cost.name, 30) for cost in costs])
-    axes.set_xlabel(text(label, 60))
+    axes.set_xlabel(text(subject.label, 60))
     axes.use_sticky_edges = False  # both lines are ends of bars, and seen only off the frame
     axes.margins(x=0.05)
     style.legend_above(axes)
