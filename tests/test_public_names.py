@@ -47,7 +47,8 @@ MODULES = {
     | {"default_priors", "Learned", "Belief"},
     "maxmin": {"Choice", "Hints", "Solver", "Smooth", "ContinuousMaxMin", "SpaceRegion", "ListedMaxMin", "Listing"}
     | {"Decision"},
-    "plots": {"belief", "contenders", "hurts", "landscape", "profile", "progress", "share_legend", "slices"},
+    "plots": {"belief", "calibration", "contenders", "hurts", "landscape", "profile", "progress", "share_legend"}
+    | {"slices"},
     "problems": {"PROBLEMS", "Problem", "alloys", "dose", "films", "kiln", "mooring", "peaks", "polynomial", "recipe"}
     | {"wind"},
     "theory": {

@@ -19,7 +19,7 @@ from stableopt.loop.play import play
 LONG = "temperature at the outlet of the second reactor [°C]"
 EXPECTED, GUARANTEED, POSSIBLE = "expected value", "guaranteed worst case", "what no decision can surpass"
 TURNED, WORST, NOMINAL = "what it can turn into", "where it may be worst", "best if nothing goes wrong"
-FIGURES, AXES = ["landscape", "slices"], ["hurts", "contenders", "progress", "profile"]
+FIGURES, AXES = ["landscape", "slices", "calibration"], ["hurts", "contenders", "progress", "profile"]
 RNG = np.random.default_rng(3)
 ROWS = RNG.random((12, 2))
 
@@ -203,7 +203,7 @@ def test_pictures_are_drawn_where_they_should_be():
 
 
 @pytest.mark.parametrize("wanted", ["p7", 2, -1, True, [], ["p0", "p0"], 1.5])
-@pytest.mark.parametrize("what", FIGURES)
+@pytest.mark.parametrize("what", FIGURES[:2])
 def test_parameters_that_there_are_not_are_refused(what, wanted):
     with pytest.raises(ValueError, match=r"expected (parameters among|distinct parameters)"):
         getattr(plots, what)(source("two"), wanted)
@@ -531,3 +531,38 @@ def test_a_profile_is_computed_where_only_an_answer_is_given():
         optimizer = source("line")
         shown = lines(plots.profile(optimizer))[GUARANTEED]
     assert dict(shown.tolist())[1.0] == optimizer.report().lower
+
+
+# ------------------------------------------------------------------------------------------------------- calibration
+
+
+@pytest.mark.parametrize("name", ["two", "minimize", "grid", "six, with a category"])
+def test_every_value_is_foretold_from_all_others(name):
+    """Against a posterior that is conditioned on all others anew, value by value."""
+    answer = source(name)
+    state, sign = answer.state, getattr(answer, "sign", 1)
+    left, right = plots.calibration(answer).axes
+    inputs = state.setting.inputs([r.point_index for r in state.rounds], state.objective.learned is not None)
+    y, gp = np.array([r.y for r in state.rounds]), state.belief.gps[0]
+    assert len(state.belief.gps) == 1
+    bars = next(c for c in left.containers if hasattr(c, "has_yerr"))
+    means = bars.lines[0].get_xydata()
+    ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
+    off = next(line.get_ydata() for line in right.lines if line.get_label().startswith("measured minus"))
+    for i in range(len(y)):
+        others = np.arange(len(y)) != i
+        mean, variance = gp.condition(inputs[others], y[others])(inputs[i : i + 1])
+        std = np.sqrt(variance[0] + gp.noise_variance(gp.kernel.diag(inputs[i : i + 1]))[0])
+        assert means[i] == pytest.approx([sign * y[i], sign * mean[0]], rel=1e-5, abs=1e-6)
+        assert np.ptp(ends[i]) == pytest.approx(4 * std, rel=1e-5)
+        assert off[i] == pytest.approx(sign * (y[i] - mean[0]) / std, rel=1e-4, abs=1e-5)
+    inside = int(np.sum(np.abs(off) <= 2))
+    assert right.get_title() == f"{inside} of {len(y)} within two standard deviations"
+
+
+def test_a_value_that_nothing_foretells_is_numbered():
+    x = np.linspace(0, 1, 12)
+    y = np.where(np.arange(12) == 7, 5.0, np.sin(3 * x))
+    model = so.GP(so.SE(0.5), noise=0.05)
+    axes = plots.calibration(so.assess((x[:, None], y), [(0, 1)], 0.1, model=model)).axes[1]
+    assert "8" in [note.get_text() for note in axes.texts]

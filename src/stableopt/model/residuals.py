@@ -15,10 +15,24 @@ from stableopt.base.arrays import Array
 from stableopt.model import factors
 from stableopt.model.gp import Posterior
 from stableopt.model.mixtures import Mixture
+from stableopt.model.stationary import total
 
 _FAR = 3.0  # standard deviations: less is not unusual
 _TIMES = 15.0  # the usual residual. One outlier widens the model, so that its own residual is √t at most
 _FEW = 5  # observations: of fewer, none can be called unusual
+
+
+def left_out(posterior: Posterior | Mixture) -> tuple[Array, Array]:
+    """Mean and standard deviation of each observation as all others foretell it, (t,) each."""
+    if isinstance(posterior, Mixture):
+        means, stds = np.array([left_out(part) for part in posterior.posteriors]).transpose(1, 0, 2)
+        mean, variance = total(means, stds**2)
+        return mean, np.sqrt(variance)
+    L = posterior.factor
+    alpha = factors.whitened(L, posterior.whitened, transposed=True)
+    inverse = factors.whiten_columns(L, np.asfortranarray(np.eye(len(L))))  # L⁻¹, and K⁻¹ = L⁻ᵀ L⁻¹
+    variance = 1 / np.einsum("ij,ij->j", inverse, inverse)
+    return posterior.y - alpha * variance, np.sqrt(variance)
 
 
 def leave_one_out(posterior: Posterior | Mixture) -> Array:
@@ -29,10 +43,8 @@ def leave_one_out(posterior: Posterior | Mixture) -> Array:
     """
     if isinstance(posterior, Mixture):
         return np.asarray(np.mean([leave_one_out(part) for part in posterior.posteriors], axis=0))
-    L = posterior.factor
-    alpha = factors.whitened(L, posterior.whitened, transposed=True)
-    inverse = factors.whiten_columns(L, np.asfortranarray(np.eye(len(L))))  # L⁻¹, and K⁻¹ = L⁻ᵀ L⁻¹
-    return np.asarray(alpha / np.sqrt(np.einsum("ij,ij->j", inverse, inverse)))
+    mean, std = left_out(posterior)
+    return np.asarray((posterior.y - mean) / std)
 
 
 def most_unusual(residuals: Array) -> int | None:

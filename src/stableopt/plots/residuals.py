@@ -1,0 +1,88 @@
+"""Calibration: does the model foretell each value from all others, and is it as sure as it may be?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from stableopt.base.arrays import Array
+from stableopt.loop.measurements import Data
+from stableopt.model.residuals import leave_one_out, left_out
+from stableopt.plots import style
+from stableopt.plots.parameters import text
+from stableopt.plots.style import Look
+from stableopt.plots.subject import Subject, subject_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+
+_BAND = 2.0  # standard deviations: the band holds 95 % of all values
+_FAR = 3.0  # standard deviations: what is farther off has its number written at it
+
+
+class Foretold(NamedTuple):
+    """Every value as all others foretell it, in the user's sign (t,) each."""
+
+    mean: Array
+    std: Array
+    residuals: Array
+    """Standardised: about N(0, 1) if all is well."""
+
+
+def calibration(source: Any, *, figure: Any = None, label: str | None = None) -> Figure | SubFigure:
+    """Each value against what the model foretells of it from all others, and how far off that is, trial by trial.
+
+    On the left, bars of two standard deviations should cross the line of equal values, 95 % of them. On the right are
+    the same residuals in standard deviations; values that are more than three off have the number of their trial.
+
+    source: a result, an assessment, a campaign or an optimiser.
+    figure: a figure or a subfigure to draw on; a new one by default. It is returned.
+    label: what the values are, for the axis; a campaign knows it.
+    """
+    subject = subject_of(source, label)
+    known = foretold(subject)
+    drawn = style.figure_for(figure, (8.4, 3.9))
+    left, right = drawn.subplots(1, 2)
+    _draw_values(left, subject, known)
+    _draw_residuals(right, known.residuals)
+    style.share_legend(drawn, columns=3)
+    return drawn
+
+
+def foretold(subject: Subject) -> Foretold:
+    """What the model, as it is, says of every value without that value."""
+    state, data = subject.state, Data.of(subject.state.rounds)
+    inputs = state.setting.inputs(data.points, state.objective.learned is not None)
+    posterior = state.belief.condition(inputs, data.y, data.noise)
+    mean, std = left_out(posterior)
+    return Foretold(subject.sign * mean, std, subject.sign * leave_one_out(posterior))
+
+
+def _draw_values(axes: Axes, subject: Subject, known: Foretold) -> None:
+    bars: Look = {"fmt": "o", "color": style.BLUE, "ms": 4, "lw": 1.0, "alpha": 0.9}
+    name = "foretold from all others, ±2 std"
+    axes.errorbar(subject.values, known.mean, _BAND * known.std, label=name, **bars)
+    axes.axline((subject.values[0], subject.values[0]), slope=1, color=style.ink(), ls="--", lw=1, label="equal")
+    axes.set_xlabel(text(f"{subject.label}, measured", 40))
+    axes.set_ylabel(text(f"{subject.label}, foretold", 40))
+    style.plain(axes)
+
+
+def _draw_residuals(axes: Axes, residuals: Array) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    t, inside = np.arange(1, len(residuals) + 1), int(np.sum(np.abs(residuals) <= _BAND))
+    band: Look = {"facecolor": style.GREEN, "edgecolor": style.GREEN, "alpha": 0.18, "hatch": "////", "lw": 0.0}
+    axes.axhspan(-_BAND, _BAND, label="where 95 % should be", **band)
+    axes.axhline(0.0, color=style.ink(), lw=0.8)
+    axes.plot(t, residuals, "s", color=style.RED, ms=4, label="measured minus foretold, over std")
+    for i in np.flatnonzero(np.abs(residuals) > _FAR):
+        offset: Look = {"textcoords": "offset points", "fontsize": 8}
+        axes.annotate(str(i + 1), (t[i], residuals[i]), (4, 3), **offset)
+    axes.set_title(f"{inside} of {len(residuals)} within two standard deviations", fontsize=9)
+    axes.set_xlabel("trial")
+    axes.set_ylabel("standard deviations off")
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    style.plain(axes)
