@@ -274,6 +274,10 @@ def test_the_leading_decisions_are_those_with_the_largest_minima():
     assert len({choice.decision for choice in found}) == 5 and values == sorted(values, reverse=True)
     np.testing.assert_allclose([true[rows(X).index(c.decision)] for c in found], np.sort(true)[:-6:-1], atol=slack)
     assert len(ContinuousMaxMin(region).leading(rows(X[:3]), F, 5)) == 3
+    assert [c.decision for c in ContinuousMaxMin(region).leading(rows(X), F, 5, above=values[2])] == [
+        c.decision for c in found[:2]
+    ]
+    assert ContinuousMaxMin(region).leading(rows(X), F, 5, above=values[0]) == []
 
 
 def test_best_solves_few_of_many_decisions():

@@ -54,6 +54,8 @@ def check(solver, sets, values, among=()):
         assert solver.best(list(among), values) == (chosen, worst_of(sets[chosen], values), minima[chosen], True, 0.0)
         leading = solver.leading(some.tolist(), values, 3)
         assert [c.decision for c in leading] == sorted(some.tolist(), key=lambda d: (-minima[d], d))[:3]
+        above = solver.leading(some.tolist(), values, 3, above=leading[-1].value)
+        assert above == [c for c in leading if c.value > leading[-1].value]
 
 
 def worst_of(members, values):

@@ -167,9 +167,9 @@ class State(ReadOnly, Generic[Index]):
         worst, upper = self._bracket(worst, highest)
         best, optimum = self._optimum, max(self._optimum.value + self._optimum.gap, upper)
         # A search may miss the best decision, but must not contradict what is known of those that were tried.
-        tried = self._solver.best(self._contenders, self.ucb, self._hints)
-        if _clearly_below(optimum, tried.value):
-            best, optimum = best._replace(gap=tried.value - best.value), tried.value
+        for tried in self._solver.leading(self._contenders, self.ucb, 1, self._hints, optimum):
+            if _clearly_below(optimum, tried.value):
+                best, optimum = best._replace(gap=tried.value - best.value), tried.value
         return Certificate(worst, upper, best._replace(value=optimum))
 
     def _bracket(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
@@ -192,10 +192,8 @@ class State(ReadOnly, Generic[Index]):
     @cached_property
     def _optimum(self) -> Choice[Index]:
         """The decision with the largest worst-case ucb, with the β that certifies."""
-        if self.explore == self.beta:
-            return self.optimistic
-        hints = self._hints._replace(decisions=[*self._hints.decisions, self.optimistic.decision])
-        return self._solver.maximin(self.ucb, hints)
+        # Another search where the β differ: a report is not worth a suggestion that nobody asked for.
+        return self.optimistic if self.explore == self.beta else self._solver.maximin(self.ucb, self._hints)
 
     def bounds_of(self, decisions: Sequence[Index]) -> tuple[Array, Array]:
         """The smallest lcb and the smallest ucb of several decisions, with the β that certifies, (n,) each."""
@@ -232,8 +230,8 @@ class State(ReadOnly, Generic[Index]):
         found = self._solver.maximin(bound, self._hints)
         if found.exact:
             return found.decision
-        best = self._solver.best(self._contenders, bound, self._hints)
-        return best.decision if best.value > found.value else found.decision
+        better = self._solver.leading(self._contenders, bound, 1, self._hints, found.value)
+        return better[0].decision if better else found.decision
 
     def expected(self) -> Index:
         """The decision with the largest worst-case posterior mean, of all."""

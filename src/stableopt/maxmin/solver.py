@@ -74,9 +74,9 @@ class Solver(Protocol[Index, F_contra]):
         """Among these decisions the one with the largest worst case."""
 
     def leading(
-        self, decisions: Sequence[Index], F: F_contra, count: int, hints: Hints[Index] = ...
+        self, decisions: Sequence[Index], F: F_contra, count: int, hints: Hints[Index] = ..., above: float = ...
     ) -> list[Choice[Index]]:
-        """The ``count`` of these decisions with the largest worst cases, best first."""
+        """At most ``count`` of these decisions, those with the largest worst cases ``above`` a value, best first."""
 
 
 class Smooth(Protocol):

@@ -68,11 +68,12 @@ class ListedMaxMin(ABC):
         return self.worst(int(some[self.minima_at(some, F).argmax()]), F)
 
     def leading(
-        self, decisions: Sequence[int], F: Array, count: int, hints: Hints[int] = _NO_HINTS
+        self, decisions: Sequence[int], F: Array, count: int, hints: Hints[int] = _NO_HINTS, above: float = -math.inf
     ) -> list[Choice[int]]:
         some = np.array(decisions, dtype=np.intp)
-        order = np.argsort(-self.minima_at(some, F), kind="stable")[:count]
-        return [self.worst(int(decision), F) for decision in some[order]]
+        minima = self.minima_at(some, F)
+        order = np.argsort(-minima, kind="stable")[:count]
+        return [self.worst(int(decision), F) for decision in some[order[minima[order] > above]]]
 
 
 class Sliding(ListedMaxMin):

@@ -15,11 +15,12 @@ they are real numbers goes first, and the whole numbers around its answer are st
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from stableopt.base.arrays import Array
+from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.exchange import Candidate, not_below, polish, with_discrete_neighbours
 from stableopt.maxmin.search.front import Scan
 from stableopt.maxmin.search.inner import InnerSearch
@@ -76,10 +77,10 @@ class ContinuousMaxMin:
         return self.leading(decisions, F, 1, hints)[0]
 
     def leading(
-        self, decisions: Sequence[Row], F: Smooth, count: int, hints: Hints[Row] = _NO_HINTS
+        self, decisions: Sequence[Row], F: Smooth, count: int, hints: Hints[Row] = _NO_HINTS, above: float = -math.inf
     ) -> list[Choice[Row]]:
-        """The ``count`` of these decisions with the largest worst cases, best first: the others are only bounded."""
-        found = self._leading(self._rows(decisions), F, self._known(hints), count)
+        """The decisions with the largest worst cases ``above`` a value, best first: the others are only bounded."""
+        found = self._leading(self._rows(decisions), F, self._known(hints), count, above)
         return [self._choice(decisions[at], candidate) for at, candidate in found]
 
     def _minima(self, decisions: Sequence[Row], F: Smooth, known: Array) -> list[Choice[Row]]:
@@ -91,42 +92,52 @@ class ContinuousMaxMin:
     def _search(self, F: Smooth, starts: Array, known: Array) -> Candidate:
         """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
         if self._all is not None:
-            return self._leading(self._all, F, known, 1)[0][1]
+            return self._leading(self._all, F, known)[0][1]
         starts = self.region.clip(starts)
         if self._relaxed is not None:
-            starts = np.vstack([starts, self.region.rounded(self._relaxed._search(F, starts, known).x)])
+            relaxed = self._relaxed._climbed(self._relaxed._inner(F, known), self._relaxed.region.clip(starts))[0]
+            starts = np.vstack([starts, self.region.rounded(relaxed.x)])
         inner = self._inner(F, known)
+        best, first = self._climbed(inner, starts)
+        return not_below(inner, with_discrete_neighbours(inner, best), np.vstack([first, starts]))
+
+    def _climbed(self, inner: InnerSearch, starts: Array) -> tuple[Candidate, Array]:
+        """The best decision after a scan, an ascent and a polish, and the first ones that the scan chose."""
         front = self._scan.front(inner, starts)
         first = front.X[:_REMEMBERED].copy()
         inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
         front.ascend()
-        best = with_discrete_neighbours(inner, polish(inner, front))
-        return not_below(inner, best, np.vstack([first, starts]))
+        return polish(inner, front), first
 
-    def _leading(self, X: Array, F: Smooth, known: Array, count: int) -> list[tuple[int, Candidate]]:
-        """The rows of X with the largest worst cases, best first, each with its worst case."""
+    def _leading(
+        self, X: Array, F: Smooth, known: Array, count: int = 1, above: float = -math.inf
+    ) -> list[tuple[int, Candidate]]:
+        """The rows of X with the largest worst cases above a value, best first, each with its worst case."""
         inner, last = self._inner(F, known), -min(count, len(X))
         v, S = np.full(len(X), -np.inf), np.zeros((len(X), self.region.width))
-        # Upper bounds: of all rows where nothing happens, then by a quick search of those that still look good. The
-        # most promising rows are solved first, until no bound is above the last of the best.
+        # No worst case is above ``most``: where nothing happens for all rows, by a quick search for those that still
+        # look good. The most promising rows are solved first, until none can be among the best.
         still = np.broadcast_to(self._spread[:1], (len(X), 1, self.region.width))
-        above = inner.oracle.values(X, inner.oracle.project(X, still))[:, 0]
-        order = highest(above, len(X))
+        most = inner.oracle.values(X, inner.oracle.project(X, still))[:, 0]
+
+        def promising(rows: Indices) -> Indices:
+            return np.asarray(rows[most[rows] > max(above, np.partition(v, last)[last])])
+
+        order = highest(most, len(X))
         for i in range(0, len(X), _SCREENED):
-            rows = order[i : i + _SCREENED]
-            rows = rows[above[rows] > np.partition(v, last)[last]]
+            rows = promising(order[i : i + _SCREENED])
             if not len(rows):
                 break
-            above[rows] = inner.minima(X[rows], SCREEN).V[:, 0]
-            rows = rows[highest(above[rows], len(rows))]
+            most[rows] = inner.minima(X[rows], SCREEN).V[:, 0]
+            rows = rows[highest(most[rows], len(rows))]
             for j in range(0, len(rows), _TOGETHER):
-                some = rows[j : j + _TOGETHER]
-                some = some[above[some] > np.partition(v, last)[last]]
+                some = promising(rows[j : j + _TOGETHER])
                 if not len(some):
                     break
                 found = inner.minima(X[some], self._plan.full(_TOGETHER))
                 v[some], S[some] = found.V[:, 0], found.S[:, 0]
-        return [(int(at), Candidate(X[at], S[at], float(v[at]))) for at in highest(v, -last)]
+        best = highest(v, -last)
+        return [(int(at), Candidate(X[at], S[at], float(v[at]))) for at in best[v[best] > above]]
 
     def _inner(self, F: Smooth, known: Array) -> InnerSearch:
         """The adversary for a function, with a budget that nobody has touched."""

@@ -163,7 +163,11 @@ class Exchange:
         trials = region.clip(np.vstack([X + along, X + _LEAPS[:, None] * away / norms(away)]))
         worse = np.vstack([S[0], active])[None]
         rough = self.inner.minima(trials, SCREEN, np.repeat(worse, 2 * n, axis=0))
-        trials = trials[highest(rough.V[:, 0], 1)]
+        # What a quick look finds is never below the worst case. So where that is not better, a thorough look is not.
+        promising = highest(rough.V[:, 0], 1)
+        if rough.V[promising[0], 0] <= enough:
+            return None
+        trials = trials[promising]
         there = self.inner.minima(trials, self.plan.full(2), worse)
         if there.V[0, 0] <= enough:
             return None

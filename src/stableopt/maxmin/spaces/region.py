@@ -89,8 +89,9 @@ class SpaceDecisions(ReadOnly):
 
     def base(self, X: Array) -> Array:
         """The points that decisions stand for if they are not perturbed (n, P)."""
-        theta = self._nominal_theta
-        return np.hstack([X, np.tile(theta, (len(X), 1))]) if len(theta) else X.copy()  # a copy takes far less time
+        Z = np.empty((len(X), self.dim + len(self._nominal_theta)))
+        Z[:, : self.dim], Z[:, self.dim :] = X, self._nominal_theta
+        return Z
 
     def decisions(self, count: int, seed: int) -> Array:
         return self.space.spread(count, seed)
@@ -150,7 +151,14 @@ class SpaceRegion(SpaceDecisions):
 
     def _parts(self, Z: Array) -> Iterator[tuple[Mover, slice, Array]]:
         """Each mover with its coordinates of a scenario and the values of its columns in unperturbed points."""
-        return ((mover, part, Z[:, mover.columns]) for mover, part in zip(self.movers, self._slices, strict=True))
+        each = zip(self.movers, self._slices, self._columns, strict=True)
+        return ((mover, part, Z[:, columns]) for mover, part, columns in each)
+
+    @cached_property
+    def _columns(self) -> list[slice | list[int]]:
+        """The columns of each mover: a slice where they are neighbours, which is much faster than a list."""
+        each = [(mover.columns, slice(mover.columns[0], mover.columns[-1] + 1)) for mover in self.movers]
+        return [span if columns == list(range(span.start, span.stop)) else columns for columns, span in each]
 
     @cached_property
     def width(self) -> int:
@@ -169,14 +177,14 @@ class SpaceRegion(SpaceDecisions):
 
     def points(self, X: Array, S: Array) -> Array:
         Z = self.base(X)
-        for mover, part, C in self._parts(Z):
-            Z[:, mover.columns] = mover.move(C, S[:, part])
+        for (mover, part, C), columns in zip(self._parts(Z), self._columns, strict=True):
+            Z[:, columns] = mover.move(C, S[:, part])
         return Z
 
     def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
         by_point, by_scenario = G.copy(), np.zeros(S.shape)
-        for mover, part, C in self._parts(self.base(X)):
-            by_point[:, mover.columns], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, mover.columns])
+        for (mover, part, C), columns in zip(self._parts(self.base(X)), self._columns, strict=True):
+            by_point[:, columns], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, columns])
         by_decision = by_point[:, : self.dim]
         by_decision[:, self.discrete] = 0.0
         return by_decision, by_scenario
@@ -195,8 +203,8 @@ class SpaceRegion(SpaceDecisions):
 
     def scenario_of(self, X: Array, Z: Array) -> Array:
         out = np.empty((len(X), self.width))
-        for mover, part, C in self._parts(self.base(X)):
-            out[:, part] = mover.scenario_of(C, Z[:, mover.columns])
+        for (mover, part, C), columns in zip(self._parts(self.base(X)), self._columns, strict=True):
+            out[:, part] = mover.scenario_of(C, Z[:, columns])
         return out
 
     def scenarios(self, count: int, seed: int) -> Array:
