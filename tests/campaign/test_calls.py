@@ -797,6 +797,15 @@ def test_a_profile_does_not_warn_of_its_own_tolerances(ranges, tolerance):
     assert lower[0] == pytest.approx(lower[3]) and lower[3] > lower[4] + 0.1
 
 
+def test_a_profile_counts_on_a_terminal_and_only_there(assessment, monkeypatch, capsys):
+    silent = assessment.profile([0.5, 1.0])
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert assessment.profile([0.5, 1.0]) == silent and silent[1].worst_case == assessment.worst_case
+    shown = capsys.readouterr().err
+    assert shown.split("\r\033[K")[1:] == ["stableopt profile 1/2", "stableopt profile 2/2", ""]
+
+
 def test_without_a_tolerance_there_is_no_profile():
     data = [{"x": x, "wind": 3.0, "value": y} for x, y in zip(XS, YS, strict=True)]
     answer = so.assess(data, LINE, environment={"wind": (0, 12)})

@@ -6,6 +6,7 @@ first looked at.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class Answer(Generic[Decision]):
         """The price of robustness: the decision to use and its bounds for tolerances ``factors`` times as large.
 
         By default from 0 to 2, as far as a tolerance is no wider than its range. An environment stays as it is, so
-        without a tolerance (or an estimate) there is no profile.
+        without a tolerance (or an estimate) there is no profile. Where stderr is a terminal, a line there counts.
         """
         uncertainty = self.optimizer.uncertainty
         if not uncertainty.perturbations and not isinstance(uncertainty.parameters, Estimate):
@@ -103,8 +104,10 @@ class Answer(Generic[Decision]):
         scale = np.atleast_1d(numbers(FACTORS if factors is None else factors, "factors"))
         if scale.ndim != 1 or not len(scale) or np.any(scale < 0) or not np.all(np.isfinite(scale)):
             raise ValueError(f"expected factors as numbers of at least 0, got {factors!r}")
-        rows = []
-        for factor in scale.tolist():
+        rows, shown = [], sys.stderr.isatty()
+        for i, factor in enumerate(scale.tolist()):
+            if shown:
+                print(f"\r\033[Kstableopt profile {i + 1}/{len(scale)}", end="", file=sys.stderr, flush=True)
             try:
                 with warnings.catch_warnings():  # that the given tolerance is too small was said before
                     warnings.filterwarnings("ignore", "(?s).* reaches less than one step of the ")
@@ -113,9 +116,11 @@ class Answer(Generic[Decision]):
                 if factors is None and factor > 1:
                     break
                 raise
-            known = report(state, self.optimizer.algorithm.reporting)
+            known = self.report if factor == 1 else report(state, self.optimizer.algorithm.reporting)
             worst = _worst_case(known, self.sign)
             rows.append(ProfileRow(factor, known.decision, worst, self.sign * known.optimum_upper))
+        if shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
         return Profile(tuple(rows), self.sign)
 
     def _lines(self) -> list[tuple[str, str]]:
