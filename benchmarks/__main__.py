@@ -12,7 +12,8 @@ from pathlib import Path
 
 from benchmarks.table import Row, table
 
-CASES = ("polynomial", "scattered", "parameters", "groups", "rectangle", "ball", "large", "imports", "experiments")
+CASES = ("polynomial", "scattered", "parameters", "groups", "rectangle", "ball", "huge_rectangle", "huge_ball", "large")
+CASES += ("imports", "experiments")
 # One BLAS thread on both sides: with more, a ratio on a busy machine says how threads wait for each other.
 THREADS = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
