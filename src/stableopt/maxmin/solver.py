@@ -103,6 +103,13 @@ class Adversary(Protocol):
     def scenarios(self, count: int, seed: int) -> Array:
         """A spread of scenarios (<= count, q): the one that changes nothing, then extreme ones, then inner ones."""
 
+    def filling(self, X: Array, unit: Array) -> Array:
+        """Scenarios (n, m, q) whose points fill what each decision can turn into, from m rows of the unit cube (m, q).
+
+        They are spread in the coordinates of points, in which F varies. On log scales the scenarios themselves may be
+        spread quite differently.
+        """
+
     def other_scenarios(self, x: Array, s: Array) -> Array:
         """Neighbours (m, q) of one scenario of a decision that differ in something discrete."""
 

@@ -21,11 +21,12 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices, Mask
 from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
 from stableopt.maxmin.search.plan import Effort, Plan
-from stableopt.maxmin.search.steps import lowest
+from stableopt.maxmin.search.steps import lowest, lowest_apart
 
 POLLED = 1e-5  # of the spread of F: the least that a jump must gain
 _HELD = 1e-9  # a projection that differs by more than this was held back by the domain, not by rounding
 _PROMISE = 30.0  # steps: a scenario that would need more of the kind that it takes now does not reach its goal
+_AROUND = np.array([0.1, 0.02, 0.004])  # distances in coordinates of points at which a poll looks
 _LAST = 1e-5  # of the spread of F: a step that promises less and leads nowhere is the last one
 
 
@@ -141,6 +142,7 @@ class InnerSearch:
     def __init__(self, oracle: Oracle, plan: Plan, spread: Array, known: Array) -> None:
         """With scenarios ``spread`` (m, q) to try for every decision, and points ``known`` (t, P) that may be low."""
         self.oracle, self.plan, self.region, self.spread = oracle, plan, oracle.region, spread
+        self.unit = plan.unit
         self._low, self._low_values = known, oracle.at(known) if self.region.width else np.empty(0)
 
     def remember(self, Z: Array, v: Array, count: int) -> None:
@@ -175,8 +177,11 @@ class InnerSearch:
         tried = [np.broadcast_to(self.spread[: effort.scan], (n, min(effort.scan, len(self.spread)), q))]
         tried += [self.near_low_points(X, effort.known)] + ([] if also is None else [also])
         S = self.oracle.project(X, np.concatenate(tried, axis=1))
+        if effort.filling:
+            S = np.concatenate([S, self.region.filling(X, self.unit[: effort.filling])], axis=1)
         m = min(effort.starts, S.shape[1])
-        starts = lowest(self.oracle.values(X, S), m, S if effort.apart else None)
+        Z = self.region.points(*paired(X, S))
+        starts = lowest_apart(self.oracle.at(Z).reshape(n, -1), S, Z.reshape(*S.shape[:2], -1), m)
         descent = Descent(self.oracle, *paired(X, np.take_along_axis(S, starts[:, :, None], axis=1)))
         for steps, share in ((3, 2), (5, 2), (effort.steps, 1)):
             # On the last leg a scenario must promise to come below the lowest one of its decision.
@@ -191,17 +196,20 @@ class InnerSearch:
         return Minima(*(part.reshape(n, m, *part.shape[1:]) for part in (descent.v, descent.S, descent.T)))
 
     def _poll(self, descent: Descent, effort: Effort) -> None:
-        """Jumps from all scenarios: across in one coordinate, or to a discrete neighbour, while one leads lower."""
+        """Jumps from all scenarios while one leads lower: across, to a discrete neighbour, or to a point around."""
         q, rows = self.region.width, np.arange(len(descent.v))
         across = np.concatenate([2 * np.eye(q), -2 * np.eye(q)])
         for _ in range(effort.polls):
             pairs = zip(descent.X[rows], descent.S[rows], strict=True)
             trials = [np.concatenate([s + across, self.region.other_scenarios(x, s)]) for x, s in pairs]
-            counts = [len(trial) for trial in trials]
-            owner = np.repeat(rows, counts)
+            owner = np.repeat(rows, [len(trial) for trial in trials])
             S = self.region.project_inside(descent.X[owner], np.concatenate(trials))
+            if effort.polls > 1:
+                around = self._around(descent.X[rows], descent.S[rows])
+                owner, S = np.append(owner, np.repeat(rows, len(around) // len(rows))), np.concatenate([S, around])
             v = self.oracle.values(descent.X[owner], S)
-            starts = np.lexsort((v, owner))[np.cumsum([0, *counts[:-1]])]  # the lowest trial of each row
+            order = np.lexsort((v, owner))
+            starts = order[np.searchsorted(owner[order], rows)]  # the lowest trial of each row
             trial = Descent(self.oracle, descent.X[rows], S[starts])
             trial.advance(effort.steps // 2, effort.tolerance, descent.v[rows])
             lower = np.flatnonzero(trial.v < descent.v[rows] - POLLED * self.oracle.scale)
@@ -209,3 +217,13 @@ class InnerSearch:
             descent.found.put(rows, trial.found, lower)
             if not len(rows):
                 return
+
+    def _around(self, X: Array, S: Array) -> Array:
+        """Scenarios (n·k, q) that lead to points around each of these, near and less near, in their coordinates.
+
+        A descent goes by scenarios. On a log scale, or where a set is cut off, it may hardly move where F does.
+        """
+        Z = self.region.points(X, S)
+        axes = np.multiply.outer(_AROUND, np.concatenate([np.eye(Z.shape[1]), -np.eye(Z.shape[1])]))
+        near = Z[:, None] + axes.reshape(-1, Z.shape[1])
+        return self.region.scenario_of(np.repeat(X, near.shape[1], axis=0), near.reshape(-1, Z.shape[1]))

@@ -1,6 +1,6 @@
 """How hard a search looks: its budget, how that is divided, and efforts for the worst case of a decision.
 
-The numbers were chosen by `benchmarks.accuracy` and `benchmarks.mixed`, which measure the loss that they leave.
+The numbers were chosen by `benchmarks.accuracy`, which measures the loss that they leave.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from stableopt.base.arrays import Array
 from stableopt.maxmin.solver import Region
+from stableopt.sets.spaces import low_discrepancy
 
 
 def usual_budget(dim: int) -> int:
@@ -45,6 +47,7 @@ class Effort(NamedTuple):
     """How hard to look for the worst case of one decision."""
 
     scan: int  # scenarios of the spread
+    filling: int  # scenarios that fill what the decision can turn into
     known: int  # known low points that are tried
     starts: int  # the lowest of these that descend; half of them after the first steps, a quarter after the next
     steps: int  # of the last quarter
@@ -53,10 +56,10 @@ class Effort(NamedTuple):
     apart: bool = False  # whether of scenarios that meet on their way down only one goes on
 
 
-SCREEN = Effort(scan=4, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
-QUICK = Effort(scan=12, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
-_SOUND = Effort(scan=16, known=6, starts=12, steps=12, tolerance=1e-7, polls=1, apart=True)
-_FULL = Effort(scan=128, known=16, starts=24, steps=40, tolerance=1e-7, polls=8, apart=True)
+SCREEN = Effort(scan=4, filling=0, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
+QUICK = Effort(scan=12, filling=0, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
+_SOUND = Effort(scan=16, filling=32, known=6, starts=8, steps=12, tolerance=1e-7, polls=1, apart=True)
+_FULL = Effort(scan=128, filling=128, known=16, starts=12, steps=40, tolerance=1e-7, polls=8, apart=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +79,15 @@ class Plan:
         """For decisions on their way. With a small budget, more exchanges are worth more than thorough ones."""
         return _SOUND if self._ample else _SOUND._replace(polls=0, apart=False)
 
+    @cached_property
+    def unit(self) -> Array:
+        """Evenly spread rows of the unit cube, for scenarios that fill what a decision can turn into."""
+        return low_discrepancy(self.full(1).filling, self.region.width, 0)
+
     def full(self, n: int) -> Effort:
         """For n decisions whose worst cases are reported; less where they are many or the budget is small."""
         share = min(64.0, self.budget / (2500.0 * n)) ** 0.5
-        counts = {name: int(share * getattr(_FULL, name)) for name in ("scan", "known", "starts")}
+        counts = {name: int(share * getattr(_FULL, name)) for name in ("scan", "filling", "known", "starts")}
         # Where a point takes as long as several, steps one after the other are dearer than more starts at a time.
         counts |= {name: getattr(_FULL, name) // self.least for name in ("steps", "polls")}
         return _FULL._replace(**{name: max(getattr(QUICK, name), count) for name, count in counts.items()})

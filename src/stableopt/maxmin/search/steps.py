@@ -21,6 +21,7 @@ from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.solver import Region
 
+_NEARBY = 1.5  # times k^(−1/q), which is the distance of k evenly spread points in a box with q dimensions
 _ALIKE = 1e-4  # scenarios, of the order of 1: two that end in the same minimum
 
 
@@ -46,6 +47,29 @@ def lowest(V: Array, m: int, apart: Array | None = None) -> Indices:
         same[:, 1:] = np.abs(np.diff(S, axis=1)).max(axis=2, initial=0.0) < _ALIKE
         order = np.take_along_axis(order, np.argsort(same, axis=1, kind="stable"), axis=1)
     return order[:, :m]
+
+
+def lowest_apart(V: Array, S: Array, Z: Array, m: int) -> Indices:
+    """Columns of m low values of each row (n, m): first those without a lower one nearby, so one for each basin.
+
+    The lowest of very many points often lie in one basin, and no other would ever be descended. Two are near if both
+    their scenarios S (n, k, q) and their points Z (n, k, P) are: closer than k of them that fill the same box, about.
+    """
+    k, q = S.shape[1:]
+    order = np.argsort(V, axis=1, kind="stable")
+    if m == 1 or k <= m:
+        return order[:, :m]
+    widths = np.ptp(Z, axis=1, keepdims=True)
+    places = np.concatenate([(Z - Z[:, :1]) / np.where(widths > 0, widths, 1.0), S / 2], axis=2)
+    places = np.take_along_axis(places, order[:, :, None], axis=1)
+    half = np.sum(places * places, axis=2) / 2
+    # |a − b|² < 2r² where a·b > |a|²/2 + |b|²/2 − r²
+    near = (
+        np.matmul(places, places.transpose(0, 2, 1))
+        > half[:, :, None] + (half - (_NEARBY * k ** (-1 / q)) ** 2)[:, None]
+    )
+    has_lower = np.argmax(near, axis=2) < np.arange(k)
+    return np.take_along_axis(order, np.argsort(has_lower, axis=1, kind="stable"), axis=1)[:, :m]
 
 
 def spread_out(X: Array, v: Array, count: int) -> Indices:

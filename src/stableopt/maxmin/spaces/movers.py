@@ -21,75 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices, cartesian
+from stableopt.maxmin.spaces.projections import into_ball, into_ball_within, into_l1_within
 from stableopt.sets.spaces import distinct
 from stableopt.sets.variables import Integer, Range
 
+_FAR = 1e6  # scenarios are of the order of 1: one this far away is projected onto an extreme one
 _INSIDE = 1 - 1e-10  # of the way to the end of a range, in coordinates
-
-
-def into_ball(S: Array) -> Array:
-    """The nearest points of the l2 unit ball."""
-    return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
-
-
-def into_ball_within(S: Array, low: Array, high: Array) -> Array:
-    """The nearest points of the l2 unit ball between low <= 0 and high >= 0.
-
-    They are clip(μ·s) with the largest μ <= 1 that leads into the ball. While μ grows, one coordinate after the other
-    reaches its end, and between two of these moments the square of the length is a parabola.
-    """
-    inside = into_ball(S)
-    beyond = np.flatnonzero(((inside < low) | (inside > high)).any(axis=1))
-    if not len(beyond):
-        return inside
-    inside[beyond] = clipped = np.clip(S[beyond], low[beyond], high[beyond])
-    rows = beyond[np.einsum("ij,ij->i", clipped, clipped) > 1.0]
-    if not len(rows):
-        return inside
-    S, low, high = S[rows], low[rows], high[rows]
-    size, ends = np.abs(S), np.where(S > 0, high, -low)
-    moments = np.divide(ends, size, out=np.ones(size.shape), where=size > ends)
-    order = np.argsort(moments, axis=1)
-    moments = np.take_along_axis(moments, order, axis=1)
-    held = np.cumsum(np.take_along_axis(ends, order, axis=1) ** 2, axis=1)
-    held = np.column_stack([np.zeros(len(rows)), held[:, :-1]])
-    free = np.take_along_axis(size, order, axis=1) ** 2
-    free = np.cumsum(free[:, ::-1], axis=1)[:, ::-1]  # of those that have not reached their end at each moment
-    squares = held + moments**2 * free
-    # The first moment outside the ball. All rows here end outside; should rounding deny it, the longest counts.
-    first = np.argmax(squares >= np.minimum(squares.max(axis=1, keepdims=True), 1.0), axis=1)
-    at = np.arange(len(rows)), first
-    mu = np.sqrt(np.maximum(1.0 - held[at], 0.0) / np.maximum(free[at], 1e-300))
-    # Not before the last moment inside: with a corner on the sphere, rounding could say so.
-    mu = np.maximum(mu, np.where(first > 0, moments[at[0], first - 1], 0.0))
-    inside[rows] = np.clip(mu[:, None] * S, low, high)
-    return inside
-
-
-def into_l1_within(S: Array, low: Array | float, high: Array | float) -> Array:
-    """The nearest points of the l1 unit ball between low <= 0 and high >= 0.
-
-    All coordinates shrink by the same amount λ, none beyond 0, and are clipped; the sum is linear in λ between the
-    amounts at which a coordinate leaves its end or reaches 0.
-    """
-    inside = np.clip(S, low, high)
-    rows = np.flatnonzero(np.abs(inside).sum(axis=1) > 1.0)
-    if not len(rows):
-        return inside
-    size, ends = np.abs(S)[rows], np.where(S > 0, high, np.negative(low))[rows]
-    q, at = S.shape[1], np.arange(len(rows))
-    amounts = np.hstack([np.maximum(size - ends, 0.0), size])  # a coordinate begins to shrink, and has shrunk to 0
-    order = np.argsort(amounts, axis=1, kind="stable")
-    amounts = np.take_along_axis(amounts, order, axis=1)
-    shrinking = np.cumsum(np.where(order < q, 1.0, -1.0), axis=1)
-    sums = np.minimum(size, ends).sum(axis=1, keepdims=True)
-    sums = sums - np.cumsum(shrinking[:, :-1] * np.diff(amounts, axis=1), axis=1)  # at all amounts but the first
-    last = np.argmax(sums <= np.maximum(sums.min(axis=1, keepdims=True), 1.0), axis=1)
-    amount = amounts[at, last + 1] - np.maximum(1.0 - sums[at, last], 0.0) / np.maximum(shrinking[at, last], 1.0)
-    size = np.clip(size - amount[:, None], 0.0, ends)
-    # From far away, the difference of large numbers may leave a sum above 1 by rounding.
-    inside[rows] = np.sign(S[rows]) * size / np.maximum(1.0, size.sum(axis=1, keepdims=True))
-    return inside
 
 
 class Mover(ABC):
@@ -127,6 +64,15 @@ class Mover(ABC):
     @abstractmethod
     def spread(self, count: int, rng: np.random.Generator) -> Array:
         """At most ``count`` different scenarios: the one that moves nothing, then extreme ones, then inner ones."""
+
+    def filling(self, C: Array, unit: Array) -> Array:
+        """Scenarios (n, m, q) from rows of the unit cube (m, q): evenly spread between the lowest and the highest U."""
+        axes = _FAR * np.vstack([np.eye(self.width), -np.eye(self.width)])
+        n, many = len(C), np.repeat(C, len(axes), axis=0)
+        ends = self.move(many, self.project(many, np.tile(axes, (n, 1)))).reshape(n, len(axes), -1)
+        low, high = ends.min(axis=1, keepdims=True), ends.max(axis=1, keepdims=True)
+        U = (low + unit * (high - low)).reshape(-1, C.shape[1])
+        return self.scenario_of(np.repeat(C, len(unit), axis=0), U).reshape(n, *unit.shape)
 
     def others(self, c: Array, s: Array) -> Array:
         """Scenarios that differ from this one, of a point with the coordinates c (k,), in something discrete (m, q)."""
@@ -381,6 +327,10 @@ class ChoiceMover(Mover):
         m = len(self.rows)
         chosen = np.arange(m) if m <= count else np.append(0, 1 + np.sort(rng.permutation(m - 1)[: count - 1]))
         return np.asarray(chosen[:, None], dtype=float)
+
+    def filling(self, C: Array, unit: Array) -> Array:
+        numbers = np.floor(np.minimum(unit, _INSIDE) * len(self.rows))
+        return np.broadcast_to(numbers, (len(C), *unit.shape))
 
     def others(self, c: Array, s: Array) -> Array:
         return np.asarray(other_rows(self.rows, int(s[0]))[:, None], dtype=float)

@@ -227,6 +227,10 @@ class SpaceRegion(SpaceDecisions):
         last = [isinstance(m, ChoiceMover) for m in self.movers for _ in range(m.width)]
         return np.asarray(both[:, np.argsort(np.argsort(last, kind="stable"), kind="stable")])
 
+    def filling(self, X: Array, unit: Array) -> Array:
+        parts = [mover.filling(C, unit[:, part]) for mover, part, C in self._parts(self.base(X))]
+        return np.concatenate([np.empty((len(X), len(unit), 0)), *parts], axis=2)
+
     def other_scenarios(self, x: Array, s: Array) -> Array:
         parts = [(m, part, C[0]) for m, part, C in self._parts(self.base(x[None])) if m.discrete]
         found = [_with_part(s, part, mover.others(c, s[part])) for mover, part, c in parts]

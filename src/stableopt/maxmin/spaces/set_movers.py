@@ -1,7 +1,7 @@
 """Which movers stand for an uncertainty set on a space, and those of ellipsoids and of sets of the user's.
 
 Only here the kind of a set is looked at, and a set that does not fit the space is refused, with what would fit. The
-projections of the movers here are iterative: near to the nearest scenarios, not exactly these (`exact` is False). The
+projections of a set of the user's lead near to the nearest scenarios, not exactly to these (`exact` is False). The
 notation is that of `movers`.
 """
 
@@ -15,16 +15,14 @@ from dataclasses import replace
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.spaces.movers import ChoiceMover, IntervalMover, Mover, NormMover, RangeMover, into_ball
+from stableopt.maxmin.spaces.movers import ChoiceMover, IntervalMover, Mover, NormMover, RangeMover
+from stableopt.maxmin.spaces.projections import SlicedBall, into_ball
 from stableopt.sets.own import RowwiseSet
 from stableopt.sets.perturbations import Ellipsoid, NormBall, Rectangle, Relative
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Estimate, Parameters, Perturbation, UncertaintySet
 from stableopt.sets.variables import Integer, Range, Variable
 
-_SWEEPS = 200  # of alternating projections
-_NEAR = 4.0  # from further away, the projections would take very many sweeps
-_FURTHER = 8  # steps in that direction instead
 _TRIALS = 16  # points with which a set of the user's is tried
 
 
@@ -34,11 +32,9 @@ class EllipsoidMover(RangeMover):
     So a descent slides along the ends of ranges, where a decision at such an end has its worst cases.
     """
 
-    exact = False
-
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], root: Array) -> None:
         super().__init__(columns, ranges)
-        self._root, self._inverse = root, np.linalg.inv(root)
+        self._root, self._inverse, self._ball = root, np.linalg.inv(root), SlicedBall(root)
 
     def move(self, C: Array, S: Array) -> Array:
         x = self._values(C)
@@ -59,39 +55,13 @@ class EllipsoidMover(RangeMover):
         return by_x, by_moved @ self._root
 
     def project(self, C: Array, S: Array) -> Array:
-        """The nearest allowed scenarios; from beyond _NEAR, one that goes as far as is allowed in that direction."""
         wanted, S = S, into_ball(S)
         x, (low, high) = self._values(C), self._ends
         moved, rounding = x + S @ self._root.T, 1e-12 * (high - low)
         rows = np.flatnonzero(np.any((moved < low - rounding) | (moved > high + rounding), axis=1))
-        if not len(rows):
-            return S
-        lower, upper, wanted = low - x[rows], high - x[rows], wanted[rows]
-        length = np.linalg.norm(wanted, axis=1, keepdims=True)
-        s = self._into_both(wanted / np.maximum(1.0, length / _NEAR), lower, upper)
-        far = np.flatnonzero(length[:, 0] > _NEAR)
-        for _ in range(_FURTHER if len(far) else 0):
-            s[far] = self._into_both(s[far] + wanted[far] / length[far], lower[far], upper[far])
-        S[rows] = s
+        if len(rows):
+            S[rows] = self._ball.nearest(wanted[rows], low - x[rows], high - x[rows])
         return S
-
-    def _into_both(self, s: Array, lower: Array, upper: Array) -> Array:
-        """The nearest s with ‖s‖ ≤ 1 and lower ≤ R s ≤ upper, by Dykstra's alternating projections."""
-        ball, slabs = np.zeros(s.shape), np.zeros((self.width, *s.shape))
-        squares = np.sum(self._root**2, axis=1)
-        for _ in range(_SWEEPS):
-            before, last = s, slabs.copy()
-            for j, (a, square) in enumerate(zip(self._root, squares, strict=True)):
-                t = s + slabs[j]
-                along = t @ a
-                s = t + np.multiply.outer((np.clip(along, lower[:, j], upper[:, j]) - along) / square, a)
-                slabs[j] = t - s
-            t = s + ball
-            s = into_ball(t)
-            ball = t - s
-            if max(np.abs(s - before).max(), np.abs(slabs - last).max()) < 1e-10:
-                break
-        return s
 
     def scenario_of(self, C: Array, U: Array) -> Array:
         return self.project(C, np.asarray(np.linalg.solve(self._root, (self._target(U) - self._values(C)).T).T, float))

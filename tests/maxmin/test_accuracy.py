@@ -1,0 +1,49 @@
+"""The benchmark of accuracy measures what it says: its reference reaches what the library does, and notices misses."""
+
+import numpy as np
+import pytest
+
+from benchmarks.accuracy.__main__ import main
+from benchmarks.accuracy.cells import KINDS, PARAMETERS, SCALES, SETS, Cell, case_of, cells
+from benchmarks.accuracy.measure import measured
+from stableopt.maxmin.search.inner import InnerSearch
+from stableopt.maxmin.search.plan import SCREEN
+
+
+def test_every_combination_is_a_cell_and_those_that_are_refused_say_why():
+    known = cells()
+    assert {tuple(c) for c in known} >= {(a, b, c, d) for a in SCALES for b in SETS for c in PARAMETERS for d in KINDS}
+    assert {(c.scale, c.set) for c in known if c.refused} == {("relative", "ball"), ("relative", "ellipsoid")}
+
+
+@pytest.mark.parametrize("cell", [c for c in cells()[::9] if not c.refused and c.scale], ids=str)
+def test_what_the_reference_enumerates_is_what_the_library_reaches(cell):
+    case, rng = case_of(cell, 1), np.random.default_rng(0)
+    reach, region = case.reach, case.optimizer.state.setting.region
+    X, D = reach.space.spread(40, 1), reach.combinations()
+    Z, inside = reach.points(X, rng.random((len(X), reach.width)), D[rng.integers(len(D), size=len(X))])
+    np.testing.assert_allclose(region.points(X, region.scenario_of(X, Z))[inside], Z[inside], atol=1e-6)
+    # And the library reaches nothing beyond it, as far as can be seen on each axis.
+    S = region.filling(X[:3], rng.random((200, region.width)))
+    theirs = region.points(np.repeat(X[:3], 200, axis=0), S.reshape(600, -1)).reshape(3, 200, -1)
+    U = np.clip(rng.uniform(-0.1, 1.1, (4000, reach.width)), 0.0, 1.0)
+    for x, points in zip(X[:3], theirs, strict=True):
+        Z, inside = reach.points(np.tile(x, (4000, 1)), U, D[rng.integers(len(D), size=4000)])
+        assert np.all(points.min(axis=0) >= Z[inside].min(axis=0) - 0.02)
+        assert np.all(points.max(axis=0) <= Z[inside].max(axis=0) + 0.02)
+
+
+def test_a_handful_of_cells_is_solved_and_results_are_kept(tmp_path, capsys):
+    keep = tmp_path / "results.jsonl"
+    assert main(["--quick", "--keep", str(keep)]) == 0
+    first = capsys.readouterr().out
+    assert len(keep.read_text().splitlines()) == 4 and "MISSED" not in first
+    assert main(["--quick", "--keep", str(keep)]) == 0  # nothing is computed again
+    assert capsys.readouterr().out == first
+
+
+def test_a_crippled_search_is_noticed(monkeypatch):
+    whole = InnerSearch.minima
+    monkeypatch.setattr(InnerSearch, "minima", lambda self, X, effort, also=None: whole(self, X, SCREEN, also))
+    found = [measured(Cell("linear", "box", "float", "floats"), seed) for seed in range(3)]
+    assert np.mean([loss > 0.001 for one in found for loss in one.inner]) > 0.05
