@@ -71,11 +71,11 @@ def regrets(job: tuple[str, Choice, int, int]) -> list[float]:
 
     from benchmarks.rivals.problems import PROBLEMS
     from stableopt import Ball, Grid, Learned, Optimizer
+    from stableopt.base.arrays import low_discrepancy
     from stableopt.loop import space as search
     from stableopt.loop.defaults import FRONT_DOOR
     from stableopt.loop.rules import BestExpected
     from stableopt.loop.schedules import Alternating
-    from stableopt.sets.spaces import low_discrepancy
 
     lower, upper, eps, sigma = np.zeros(2), np.ones(2), 0.1, 0.03
     if kind == "polynomial":

@@ -9,7 +9,7 @@ reference is enumeration, zooming in, and further searches from where enumeratio
     decision  the one suggested (by ucb) and the one reported (by lcb): their worst cases within 1 % of the best known
               in 95 %
     against   reports that contradict themselves or what is known of the decisions tried: none
-    claimed   where a report says that its two sides met, nothing better was found in 99 %
+    claimed   where a report says that its search is settled, nothing better was found in 99 %
 
 ``--cells`` restricts to cells that have all of these words; ``--keep`` writes every finished case to a file and
 continues from there. The exit code is 1 if a cell misses something.

@@ -15,8 +15,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from stableopt import Grid, Points
+from stableopt.base.arrays import low_discrepancy
 from stableopt.base.values import from_dict
-from stableopt.sets.spaces import Space, low_discrepancy, space_of
+from stableopt.sets.spaces import Space, space_of
 from stableopt.sets.variables import Candidates, Category, Float, Integer, variable
 
 NAN, INF = math.nan, math.inf

@@ -22,11 +22,12 @@ from stableopt import (
     Space,
 )
 from stableopt.base.arrays import cartesian
+from stableopt.loop.proof import PosteriorOnBoxes
 from stableopt.loop.space import SpacePosterior
 from stableopt.maxmin.spaces.region import SpaceRegion
+from stableopt.model.interpolation import interpolation_error
 from stableopt.model.kernels import Linear
-from stableopt.theory.covering import _Covering, certify, rigorous_certificate
-from stableopt.theory.interpolation import interpolation_error
+from stableopt.theory.covering import certify, rigorous_certificate
 
 KERNELS = {
     "SE": SE(0.3),
@@ -173,7 +174,7 @@ def test_a_smaller_tolerance_costs_more_and_gives_narrower_bounds():
 def test_corners_alone_would_not_be_a_bound():
     gp = GP(SE(0.1), 0.01)
     posterior = gp.condition([[0.5]], [3.0])  # a bump between the corners
-    covering = _Covering(posterior, SpaceRegion(Space([(0.0, 1.0)]), Ball(0.05)), 4.0, None)
+    covering = PosteriorOnBoxes(SpacePosterior(posterior, Space([(0.0, 1.0)]), False), 4.0)
     z = np.linspace(0, 1, 101)[:, None]
     corners, inside = covering.values(z[[0, -1]], 1).max(), covering.values(z, 1).max()
     assert inside > corners + 0.5 and inside <= corners + covering.slack(np.ones((1, 1)))[0]
@@ -185,7 +186,7 @@ def test_bounds_of_a_box_hold_at_its_points(seed):
     rng = np.random.default_rng(seed)
     gp = GP(1.5 * Matern(2.5, (0.3, 0.6)), 0.1, mean=-1.0)
     posterior = gp.condition(rng.random((6, 2)), 2 * rng.standard_normal(6))
-    covering = _Covering(posterior, SpaceRegion(Space([(0.0, 1.0)] * 2), Ball(0.05)), 9.0, None)
+    covering = PosteriorOnBoxes(SpacePosterior(posterior, Space([(0.0, 1.0)] * 2), False), 9.0)
     low, width = 0.7 * rng.random(2), 0.3 * rng.random(2)
     points = rng.random((200, 2))
     for sign in (1, -1):

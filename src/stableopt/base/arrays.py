@@ -26,3 +26,16 @@ def frozen(array: AnyArray) -> AnyArray:
     """The same array, read-only from now on."""
     array.flags.writeable = False
     return array
+
+
+def low_discrepancy(count: int, dim: int, seed: int) -> Array:
+    """Evenly spread points of the unit cube (count, dim): multiples of a generalised golden ratio, shifted at random.
+
+    The ratio g solves g^(dim + 1) = g + 1, and the steps are g^-1, g^-2, ... (Roberts' R sequence).
+    """
+    g = 2.0
+    for _ in range(60):
+        g = (1 + g) ** (1 / (dim + 1))
+    steps = g ** -np.arange(1.0, dim + 1)
+    shift = np.random.default_rng([seed, dim]).random(dim)
+    return np.asarray((shift + np.arange(1, count + 1)[:, None] * steps) % 1.0)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,12 +21,16 @@ from stableopt.base.checks import numbers
 from stableopt.loop.answers import Report, readable
 from stableopt.loop.measurements import Data, Measurement
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.proof import proved
 from stableopt.loop.reporting import report
 from stableopt.loop.state import State
 from stableopt.loop.updates import rescaled
 from stableopt.maxmin.solver import Index
 from stableopt.model.residuals import leave_one_out, most_unusual
 from stableopt.sets.uncertainty import Estimate
+
+if TYPE_CHECKING:
+    from typing import Self
 
 Decision = TypeVar("Decision")
 """A decision as the user sees it."""
@@ -60,6 +65,12 @@ class Answer(Generic[Decision]):
     def report(self) -> Report:
         """The optimiser's own report, which maximises."""
         return report(self._state, self.optimizer.algorithm.reporting)
+
+    def proved(self) -> Self:
+        """The same answer with bounds that are proved, not searched for: as `Optimizer.report` does with a proof."""
+        answer = copy(self)
+        vars(answer)["report"] = proved(self._state, self.report)
+        return answer
 
     @property
     def decision(self) -> Decision:
@@ -126,11 +137,9 @@ class Answer(Generic[Decision]):
     def _lines(self) -> list[tuple[str, str]]:
         worst = self.worst_case
         beyond, better = "above" if self.sign > 0 else "below", f"at most {self.regret_bound:.4g} better"
-        gap = self.report.gap
-        met = gap <= 1e-4 * abs(self.regret_bound)  # nothing that is shown would change
-        how = (
-            "exact" if self.report.exact else f"numerical search, its two sides {'met' if met else f'{gap:.2g} apart'}"
-        )
+        known = self.report
+        searched = "searched: independent starts agree" if known.settled else "searched, not proved"
+        how = "exact" if known.exact else "proved" if known.proved else searched
         return [
             ("decision", readable(self.decision)),
             ("worst case", f"between {worst.lower:.4g} and {worst.upper:.4g}, at {readable(worst.point)}"),

@@ -50,10 +50,19 @@ class Report(ReadOnly, Generic[Index]):
 
     0 where the search ended since they met, and where it is exact.
     """
+    agreed: bool
+    """Whether several independent starts of that search led to one decision; else it may have missed a better one."""
     contradictory: bool
     """Whether bounds of different rounds exclude each other somewhere: then beta is too small or the prior wrong."""
     decision_index: Index
     worst_point_index: Index
+    proved: bool = False
+    """Whether the bounds are proved although they are not exact: `Optimizer.report(proof=True)`."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether ``optimum_upper`` can be trusted: exact, proved, or independent starts of a search agreed."""
+        return self.exact or self.proved or (self.agreed and self.gap <= 1e-4 * abs(self.regret_bound))
 
     @property
     def regret_bound(self) -> float:

@@ -22,6 +22,7 @@ from stableopt.loop.answers import Query, Report
 from stableopt.loop.asking import Asking
 from stableopt.loop.defaults import PAPER, initial_points
 from stableopt.loop.measurements import Measurement, Round
+from stableopt.loop.proof import proved
 from stableopt.loop.reading import checked, measurements
 from stableopt.loop.reporting import report, reported_decision
 from stableopt.loop.rules import Algorithm
@@ -197,10 +198,15 @@ class Optimizer:
         beta = self.schedule.beta(t, gain)
         return with_betas(state, beta, beta if self.exploring is self.schedule else self.exploring.beta(t, gain))
 
-    def report(self) -> Report:
-        """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case."""
+    def report(self, *, proof: bool = False) -> Report:
+        """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case.
+
+        proof: prove the bounds instead of searching for them. For up to three continuous coordinates, those of the
+        decision and of the adversary together; it takes seconds.
+        """
         with threads_for(self._state.t):
-            return report(self._state, self.algorithm.reporting)
+            found = report(self._state, self.algorithm.reporting)
+            return proved(self._state, found) if proof else found
 
     def decide(self) -> object:
         """The decision of `report` without its bounds, which take longer to find than a suggestion in a `Space`."""

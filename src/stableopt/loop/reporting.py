@@ -23,6 +23,7 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
         optimum.value,
         worst.exact and optimum.exact,
         optimum.gap,
+        optimum.agreed,
         state.intersected is not None and state.intersected.contradictory,
         decision,
         worst.point,

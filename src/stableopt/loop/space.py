@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array
+from stableopt.base.arrays import Array, low_discrepancy
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data, Round
 from stableopt.loop.setting import Columns, Intersection, Setting, View
@@ -23,7 +23,7 @@ from stableopt.model.mixtures import Mixture
 from stableopt.model.stationary import LARGEST
 from stableopt.sets.domains import Domain
 from stableopt.sets.perturbations import Rectangle
-from stableopt.sets.spaces import Space, low_discrepancy
+from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Estimate, Parameters, UncertaintySet
 
 _STARTS = 32  # observed points that the search for the largest F starts from

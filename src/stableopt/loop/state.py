@@ -165,12 +165,13 @@ class State(ReadOnly, Generic[Index]):
         if worst.exact and highest.exact:
             return Certificate(worst, highest.value, self._optimum)
         worst, upper = self._bracket(worst, highest)
-        best, optimum = self._optimum, max(self._optimum.value + self._optimum.gap, upper)
-        # A search may miss the best decision, but must not contradict what is known of those that were tried.
-        for tried in self._solver.leading(self._contenders, self.ucb, 1, self._hints, optimum):
-            if _clearly_below(optimum, tried.value):
-                best, optimum = best._replace(gap=tried.value - best.value), tried.value
-        return Certificate(worst, upper, best._replace(value=optimum))
+        best, optimum = self._optimum, self._optimum.value + self._optimum.gap
+        # A search may miss the best decision, but must not contradict what is known of this one and of those tried.
+        tried = self._solver.leading(self._contenders, self.ucb, 1, self._hints, max(optimum, upper))
+        known = max(upper, *(choice.value for choice in tried), -math.inf)
+        if _clearly_below(optimum, known):
+            best = best._replace(gap=known - best.value, agreed=False)
+        return Certificate(worst, upper, best._replace(value=max(optimum, known)))
 
     def _bracket(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
         """The smallest lcb and the smallest ucb, each also where the other was found: a search may miss a place."""

@@ -45,6 +45,8 @@ class Choice(NamedTuple, Generic[Index]):
     """Whether no other choice is better, for certain."""
     gap: float = 0.0
     """How far the two sides of a search for the best decision are apart; 0 where they met."""
+    agreed: bool = False
+    """Whether several independent starts of a search led to this decision; else it may have missed a better one."""
 
 
 class Hints(NamedTuple, Generic[Index]):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.base.arrays import Array, cartesian, frozen
+from stableopt.base.arrays import Array, cartesian, frozen, low_discrepancy
 from stableopt.base.checks import is_whole, listed, unmasked
 from stableopt.base.values import Value
 from stableopt.sets.domains import Domain
@@ -188,19 +188,6 @@ class Space(Value):
     def __repr__(self) -> str:
         names = self.names or range(len(self.parts))
         return f"Space({', '.join(f'{n}: {v}' for n, v in zip(names, self.parts, strict=True))})"
-
-
-def low_discrepancy(count: int, dim: int, seed: int) -> Array:
-    """Evenly spread points of the unit cube (count, dim): multiples of a generalised golden ratio, shifted at random.
-
-    The ratio g solves g^(dim + 1) = g + 1, and the steps are g^-1, g^-2, ... (Roberts' R sequence).
-    """
-    g = 2.0
-    for _ in range(60):
-        g = (1 + g) ** (1 / (dim + 1))
-    steps = g ** -np.arange(1.0, dim + 1)
-    shift = np.random.default_rng([seed, dim]).random(dim)
-    return np.asarray((shift + np.arange(1, count + 1)[:, None] * steps) % 1.0)
 
 
 def distinct(rows: Array) -> Array:

@@ -137,7 +137,8 @@ class ContinuousMaxMin:
                 found = inner.minima(X[some], self._plan.full(_TOGETHER))
                 v[some], S[some] = found.V[:, 0], found.S[:, 0]
         best = highest(v, -last)
-        return [(int(at), Candidate(X[at], S[at], float(v[at]))) for at in best[v[best] > above]]
+        # Every decision was looked at, so there is none that was missed.
+        return [(int(at), Candidate(X[at], S[at], float(v[at]), agreed=True)) for at in best[v[best] > above]]
 
     def _inner(self, F: Smooth, known: Array) -> InnerSearch:
         """The adversary for a function, with a budget that nobody has touched."""
@@ -146,7 +147,7 @@ class ContinuousMaxMin:
 
     def _choice(self, decision: Row, found: Candidate) -> Choice[Row]:
         point = self.region.points(found.x[None], found.s[None])[0]
-        return Choice(decision, self.region.point_index(point), found.value, False, found.gap)
+        return Choice(decision, self.region.point_index(point), found.value, False, found.gap, found.agreed)
 
     def _rows(self, decisions: Sequence[Row]) -> Array:
         return np.array(decisions, dtype=float).reshape(len(decisions), self.region.dim)

@@ -49,7 +49,7 @@ import numpy as np
 from stableopt.base.arrays import Array
 from stableopt.maxmin.search.front import Front
 from stableopt.maxmin.search.inner import POLLED, InnerSearch, Minima
-from stableopt.maxmin.search.oracle import paired
+from stableopt.maxmin.search.oracle import Oracle, paired
 from stableopt.maxmin.search.plan import SCREEN, Effort
 from stableopt.maxmin.search.steps import Planes, climb, highest, norms, proximal_step
 
@@ -70,6 +70,7 @@ class Candidate(NamedTuple):
     s: Array  # (q,)
     value: float
     gap: float = 0.0
+    agreed: bool = False  # whether all of several starts led here
 
 
 class Exchange:
@@ -79,12 +80,13 @@ class Exchange:
         """From a decision with the lowest value found for it, and with replies that have the targets T (m, P)."""
         self.inner, self.oracle, self.region, self.plan = inner, inner.oracle, inner.region, inner.plan
         self.start, self.T, self.radius = start, T, _RADIUS
-        self.x, self.s, self.v, _ = start
+        self.x, self.s, self.v = start.x, start.s, start.value
+        self.towards = start.x  # where the last climb led
 
     def run(self, rival: Candidate | None) -> Candidate | None:
         """The decision at the end, or None once it does not promise to beat its rival."""
         for turn in range(_TURNS):
-            trial, above = self._climb(turn)
+            self.towards, above = trial, _ = self._climb(turn)
             if rival is not None and above <= rival.value:
                 return None
             spent = self.oracle.budget.left() < 0 or turn == _TURNS - 1
@@ -191,15 +193,22 @@ def polish(inner: InnerSearch, front: Front) -> Candidate:
     T = np.concatenate([found.T, front.at.T[order]], axis=1)
     T = oracle.anchored(X, np.concatenate([found.S, S], axis=1), T)
     best: Candidate | None = None
+    ends: list[Array] = []
     for i in highest(found.V[:, 0], len(X)):
-        if best is not None and found.V[i, 0] <= best.value:
-            away = np.abs(X[i] - best.x)
-            same = away.max(initial=0.0) < _SAME and not away[~oracle.movable].any()
-            if same or oracle.budget.left() < 0:  # it would end on the same hill, or it could not climb any more
-                continue
-        best = _exchanged(inner, X, found, T, i, best)
+        rival = best if best is not None and found.V[i, 0] <= best.value else None
+        if rival is not None and (_same(oracle, X[i], rival.x) or oracle.budget.left() < 0):
+            ends.append(X[i])  # it would end on the same hill, or it could not climb any more
+            continue
+        best, end = _exchanged(inner, X, found, T, i, best)
+        ends.append(end)
     assert best is not None  # a front has at least one decision, and the first exchange has no rival
-    return best
+    return best._replace(agreed=len(ends) > 1 and all(_same(oracle, end, best.x) for end in ends))
+
+
+def _same(oracle: Oracle, x: Array, other: Array) -> bool:
+    """Whether two decisions are on the same hill."""
+    away = np.abs(x - other)
+    return bool(away.max(initial=0.0) < _SAME and not away[~oracle.movable].any())
 
 
 def with_discrete_neighbours(inner: InnerSearch, best: Candidate) -> Candidate:
@@ -212,7 +221,7 @@ def with_discrete_neighbours(inner: InnerSearch, best: Candidate) -> Candidate:
         found = inner.minima(X, inner.plan.sound)
         T = inner.oracle.anchored(X, found.S, found.T)
         for i in highest(found.V[:, 0], 2):  # the two most promising neighbours get an exchange of their own
-            best = _exchanged(inner, X, found, T, i, best)
+            best, _ = _exchanged(inner, X, found, T, i, best)
         if best is last or inner.oracle.budget.left() < 0:
             return best
     return best
@@ -233,13 +242,16 @@ def not_below(inner: InnerSearch, best: Candidate, X: Array) -> Candidate:
         return best
     T = inner.oracle.anchored(X, found.S, found.T)
     inner.oracle.budget.reserve(0.2)  # the rest of the search may have left nothing for this exchange
-    return _exchanged(inner, X, found, T, i, best)
+    return _exchanged(inner, X, found, T, i, best)[0]
 
 
-def _exchanged(inner: InnerSearch, X: Array, found: Minima, T: Array, i: int, best: Candidate | None) -> Candidate:
-    """The best decision so far, or where an exchange from row i leads if that is better."""
-    end = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i]).run(best)
+def _exchanged(
+    inner: InnerSearch, X: Array, found: Minima, T: Array, i: int, best: Candidate | None
+) -> tuple[Candidate, Array]:
+    """The best decision so far, or where an exchange from row i leads if that is better; and where it led."""
+    exchange = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i])
+    end = exchange.run(best)
     if best is None or (end is not None and end.value > best.value):
         assert end is not None  # only a rival ends an exchange early
-        return end
-    return best
+        return end, end.x
+    return best, exchange.towards

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from stableopt.base.arrays import Array
+from stableopt.base.arrays import Array, low_discrepancy
 from stableopt.maxmin.solver import Region
-from stableopt.sets.spaces import low_discrepancy
 
 
 def usual_budget(dim: int) -> int:
