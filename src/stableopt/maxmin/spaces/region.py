@@ -151,14 +151,7 @@ class SpaceRegion(SpaceDecisions):
 
     def _parts(self, Z: Array) -> Iterator[tuple[Mover, slice, Array]]:
         """Each mover with its coordinates of a scenario and the values of its columns in unperturbed points."""
-        each = zip(self.movers, self._slices, self._columns, strict=True)
-        return ((mover, part, Z[:, columns]) for mover, part, columns in each)
-
-    @cached_property
-    def _columns(self) -> list[slice | list[int]]:
-        """The columns of each mover: a slice where they are neighbours, which is much faster than a list."""
-        each = [(mover.columns, slice(mover.columns[0], mover.columns[-1] + 1)) for mover in self.movers]
-        return [span if columns == list(range(span.start, span.stop)) else columns for columns, span in each]
+        return ((mover, part, Z[:, mover.place]) for mover, part in zip(self.movers, self._slices, strict=True))
 
     @cached_property
     def width(self) -> int:
@@ -177,14 +170,14 @@ class SpaceRegion(SpaceDecisions):
 
     def points(self, X: Array, S: Array) -> Array:
         Z = self.base(X)
-        for (mover, part, C), columns in zip(self._parts(Z), self._columns, strict=True):
-            Z[:, columns] = mover.move(C, S[:, part])
+        for mover, part, C in self._parts(Z):
+            Z[:, mover.place] = mover.move(C, S[:, part])
         return Z
 
     def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
         by_point, by_scenario = G.copy(), np.zeros(S.shape)
-        for (mover, part, C), columns in zip(self._parts(self.base(X)), self._columns, strict=True):
-            by_point[:, columns], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, columns])
+        for mover, part, C in self._parts(self.base(X)):
+            by_point[:, mover.place], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, mover.place])
         by_decision = by_point[:, : self.dim]
         by_decision[:, self.discrete] = 0.0
         return by_decision, by_scenario
@@ -203,8 +196,8 @@ class SpaceRegion(SpaceDecisions):
 
     def scenario_of(self, X: Array, Z: Array) -> Array:
         out = np.empty((len(X), self.width))
-        for (mover, part, C), columns in zip(self._parts(self.base(X)), self._columns, strict=True):
-            out[:, part] = mover.scenario_of(C, Z[:, columns])
+        for mover, part, C in self._parts(self.base(X)):
+            out[:, part] = mover.scenario_of(C, Z[:, mover.place])
         return out
 
     def scenarios(self, count: int, seed: int) -> Array:
