@@ -5,6 +5,7 @@ Nothing here runs: `test_typed_uses.py` has mypy check this file. An example tha
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +53,10 @@ def one_call() -> None:
     longer = so.maximize(measured, ranges, 0.1, data=relative.evaluations, evaluations=2, progress=False)
     assessment = so.assess({"x": [0.1, 0.2], "value": [1.0, 2.0]}, {"x": (0, 1)}, 0.1)
     print(longer.stopped, assessment.decisions[0])
+    so.maximize(measured, ranges, 0.1, workers=8, patience=600.0, retries=2)
+    so.minimize(measured, ranges, 0.1, workers="threads")
+    with ThreadPoolExecutor(4) as executor:
+        so.maximize(measured, ranges, 0.1, workers=(executor, 4))
 
 
 def enough(result: so.Result[Any]) -> bool:

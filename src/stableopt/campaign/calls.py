@@ -12,6 +12,7 @@ from typing import Any, TypedDict, Unpack, overload
 
 from stableopt.base.arrays import Array
 from stableopt.base.checks import not_negative, whole
+from stableopt.campaign.measuring import Objective
 from stableopt.campaign.results import Assessment, Result
 from stableopt.campaign.words import Ranges, Words
 from stableopt.loop.defaults import EVALUATIONS, FRONT_DOOR
@@ -22,7 +23,6 @@ from stableopt.model.learning import Learned
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
 
-Objective = Callable[[Any], Any]
 NamedDecision = dict[str, Any]
 """A decision where the ranges have names."""
 
@@ -46,6 +46,9 @@ class Options(TypedDict, total=False):
     progress: bool | None
     callback: Callable[[Result[Any]], Any] | None
     file: str | os.PathLike[str] | None
+    workers: Any
+    patience: float | None
+    retries: int
 
 
 class ObjectiveError(RuntimeError):
@@ -92,6 +95,9 @@ def maximize(
     progress: bool | None = None,
     callback: Callable[[Result[Any]], Any] | None = None,
     file: str | os.PathLike[str] | None = None,
+    workers: Any = 1,
+    patience: float | None = None,
+    retries: int = 0,
 ) -> Result[Any]:
     """Find the decision whose worst case is best, from at most ``evaluations`` calls of f.
 
@@ -117,11 +123,18 @@ def maximize(
     callback: called with the result after every evaluation from the first value on; stops if it returns True.
     file: where all of this is recorded, see `Campaign`. A call that was killed goes on when it is called again with
         the same file: what is in it counts as evaluated.
+    workers: who measures: a number of processes, "threads", any `concurrent.futures.Executor`, or such as
+        ``("threads", 8)``. A worker that is free gets another point at once. One that dies is a failed evaluation.
+        What is under way when a limit is reached is waited for.
+    patience: seconds after which a worker that does not answer is given up: that evaluation has failed.
+    retries: how often an evaluation that failed is tried again.
 
     Ctrl-C stops, too, and returns what is known; before the first value it is raised.
     """
     words = Words(ranges, tolerance, environment, noise, model, False, value, algorithm, beta, explore, initial, seed)
-    return _run(f, words, Limits(evaluations, seconds, target), (progress, callback), file, data)
+    return _run(
+        (f, workers, patience, retries), words, Limits(evaluations, seconds, target), (progress, callback), file, data
+    )
 
 
 @overload
@@ -157,13 +170,18 @@ def minimize(
     progress: bool | None = None,
     callback: Callable[[Result[Any]], Any] | None = None,
     file: str | os.PathLike[str] | None = None,
+    workers: Any = 1,
+    patience: float | None = None,
+    retries: int = 0,
 ) -> Result[Any]:
     """The same as `maximize` where small values are good: the worst case of a decision is its largest value.
 
     A ``model`` that is given is one of −f.
     """
     words = Words(ranges, tolerance, environment, noise, model, True, value, algorithm, beta, explore, initial, seed)
-    return _run(f, words, Limits(evaluations, seconds, target), (progress, callback), file, data)
+    return _run(
+        (f, workers, patience, retries), words, Limits(evaluations, seconds, target), (progress, callback), file, data
+    )
 
 
 def assess(
@@ -209,8 +227,14 @@ Shown = tuple[bool | None, Callable[[Result[Any]], Any] | None]
 
 
 def _run(
-    f: Objective, words: Words, limits: Limits, shown: Shown, file: str | os.PathLike[str] | None, data: Any
+    work: tuple[Objective, Any, float | None, int],
+    words: Words,
+    limits: Limits,
+    shown: Shown,
+    file: str | os.PathLike[str] | None,
+    data: Any,
 ) -> Result[Any]:
     from stableopt.campaign.evaluating import Call  # which knows campaigns, as they know what a call returns
+    from stableopt.campaign.team import Work
 
-    return Call(f, words, limits, shown, file).run(data)
+    return Call(Work(*work), words, limits, shown, file).run(data)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-import math
+import contextlib
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from stableopt.base.checks import LARGEST_VALUE, is_value
-from stableopt.campaign.calls import Limits, Objective, ObjectiveError, Shown
+from stableopt.campaign.calls import Limits, ObjectiveError, Shown
 from stableopt.campaign.campaign import Campaign
 from stableopt.campaign.events import DONE, OPEN, Trial
+from stableopt.campaign.measuring import Outcome, said
 from stableopt.campaign.results import Assessment, Result
+from stableopt.campaign.team import Alone, Source, Team, Work
 from stableopt.campaign.words import Words
 from stableopt.loop.answers import readable
 from stableopt.loop.defaults import MOST_FAILURES
@@ -26,17 +25,16 @@ class Call:
     """One call of `maximize` or `minimize`: the loop over its evaluations."""
 
     def __init__(
-        self, f: Objective, words: Words, limits: Limits, shown: Shown, file: str | os.PathLike[str] | None
+        self, work: Work, words: Words, limits: Limits, shown: Shown, file: str | os.PathLike[str] | None
     ) -> None:
         progress, callback = shown
-        if not callable(f):
-            raise TypeError(f"expected a function of a point, got {f!r}")
+        self.work, self._crew = work, work.crew()
         if callback is not None and not callable(callback):
             raise TypeError(f"expected a callback that takes a result, got {callback!r}")
-        self.f, self.limits, self.callback = f, limits, callback
+        self.limits, self.callback = limits, callback
         self.shown = sys.stderr.isatty() if progress is None else progress
         self.campaign = Campaign.of(words, file)
-        self.waiting = self.campaign.open_trials  # of a call that was killed
+        self.started = time.monotonic()
         self.last: Result[Any] | None = None  # the last one that could be computed
         self.refused: tuple[str, ...] = ()  # what a model could not take
 
@@ -60,16 +58,47 @@ class Call:
 
     def _evaluate(self) -> str:
         """One evaluation after the other; why they ended."""
-        start, limits = time.monotonic(), self.limits
-        done = self.campaign.ledger.evaluated
-        if done < limits.evaluations and self._on_target(self._result("running")):
+        self.started = time.monotonic()
+        if self._remaining() <= 0:
+            return "budget"
+        if self._on_target(self._result("running")):
             return "target"
-        for number in range(done + 1, limits.evaluations + 1):
-            if limits.seconds is not None and time.monotonic() - start >= limits.seconds and self._known:
+        source = self._source()
+        try:
+            stopped = self._evaluate_from(source)
+            for trial, outcome in source.rest():
+                _tell(self.campaign, trial, outcome)
+            return stopped
+        except BaseException:
+            with contextlib.suppress(Exception):  # what ended it goes on
+                for trial, outcome in source.rescued():
+                    _tell(self.campaign, trial, outcome)
+            raise
+        finally:
+            source.close()
+
+    def _source(self) -> Source:
+        if self._crew is None:
+            return Alone(self.campaign, self.work)
+        return Team(self.campaign, self.work, self._crew(), lambda: 0 if self._over() else self._remaining())
+
+    def _remaining(self) -> int:
+        """How many evaluations may still come."""
+        return self.limits.evaluations - self.campaign.ledger.evaluated
+
+    def _over(self) -> bool:
+        """Whether the time is over; it never is before the first value."""
+        seconds = self.limits.seconds
+        return seconds is not None and time.monotonic() - self.started >= seconds and self._known
+
+    def _evaluate_from(self, source: Source) -> str:
+        evaluations = self.limits.evaluations
+        for number in range(evaluations - self._remaining() + 1, evaluations + 1):
+            if self._over():
                 return "time"
-            result = self._evaluate_once()
+            result = self._evaluate_once(source)
             if self.shown:
-                _show(result, number, limits.evaluations)
+                _show(result, number, evaluations)
             answer = self.callback(result) if self.callback is not None and self._known else None
             if isinstance(answer, bool | np.bool_) and answer:
                 return "callback"
@@ -77,10 +106,10 @@ class Call:
                 return "target"
         return "budget"
 
-    def _evaluate_once(self) -> Result[Any]:
-        trial = self.waiting.pop(0) if self.waiting else self.campaign.ask()
-        y, error = _measure(self.f, copy.copy(trial.point))  # a copy, since f may change it
-        _tell(self.campaign, trial, y, error)
+    def _evaluate_once(self, source: Source) -> Result[Any]:
+        trial, outcome = source.next()
+        y, error = outcome
+        _tell(self.campaign, trial, outcome)
         failed = self.campaign.ledger.failed_in_a_row
         if failed >= MOST_FAILURES or (failed == self.limits.evaluations and not self._known):
             given = "" if self._known else f"; f gets the whole point, a {type(trial.point).__name__}"
@@ -89,7 +118,7 @@ class Call:
             return self._result("running")
         except Exception as refused:  # by a model of the user's own, say: the value may have taken a day to measure
             kept = f"the value {y} at {readable(trial.point)} was measured, but could not be added"
-            self.refused = (f"{kept}: {_said(refused)}",)
+            self.refused = (f"{kept}: {said(refused)}",)
             refused.add_note(kept)
             raise
 
@@ -128,8 +157,9 @@ def assessed(words: Words, data: Any) -> Assessment[Any]:
     return Assessment(campaign.result.optimizer, words.sign)
 
 
-def _tell(campaign: Campaign, trial: Trial, y: float | None, error: str) -> None:
+def _tell(campaign: Campaign, trial: Trial, measured: Outcome) -> None:
     """An interrupt waits until the value is recorded, which may have taken a day to measure."""
+    y, error = measured
     outcome: dict[str, Any] = {"failed": error} if y is None else {"value": y}
     try:
         campaign.tell(trial.number, **outcome)
@@ -137,39 +167,6 @@ def _tell(campaign: Campaign, trial: Trial, y: float | None, error: str) -> None
         if campaign.trial(trial.number).status == OPEN:
             campaign.tell(trial.number, **outcome)
         raise
-
-
-def _said(error: Exception) -> str:
-    """What an exception says, whatever its class makes of that."""
-    try:
-        return f"{type(error).__name__}: {error}"
-    except Exception:
-        return type(error).__name__
-
-
-def _measure(f: Objective, point: Any) -> tuple[float | None, str]:
-    """One value of f, or None and why there is none."""
-    where = point.tolist() if isinstance(point, np.ndarray) else copy.copy(point)  # f may change the point
-    try:
-        y = f(point)
-    except Exception as error:  # what a user's function may raise is not for us to know
-        return None, f"{_said(error)} (at {where})"
-    if np.ma.is_masked(y):
-        return None, f"a masked value (at {where})"
-    try:
-        wrong = y is None or isinstance(y, str | bytes | Sequence | Mapping) or np.asarray(y).dtype.kind not in "biufO"
-        number = math.nan if wrong else float(np.asarray(y).reshape(()))
-    except OverflowError:
-        number, wrong = math.inf, False
-    except (TypeError, ValueError):
-        wrong = True
-    if wrong:
-        raise TypeError(
-            f"expected the function to return one number (NaN where that failed), got {y!r:.200} at {where}"
-        )
-    if not is_value(number):
-        return None, f"the value {number}{f', beyond {LARGEST_VALUE:g}' if math.isfinite(number) else ''} (at {where})"
-    return number, ""
 
 
 def _show(result: Result[Any], done: int, evaluations: int) -> None:
