@@ -18,7 +18,7 @@ from scipy.linalg import blas
 from stableopt.base.arrays import Array, Indices, cartesian, frozen
 from stableopt.model.factors import Covariance, chunks, extended, whiten_rows, whitened
 
-SMALLEST = 2**18  # candidates: with fewer, stored rows take little memory and are read faster than windows are added
+SMALLEST = 2**21  # candidates: with fewer, stored rows fit into memory and are read faster than windows are added
 _BLOCK, _TOGETHER = 2**14, 8  # candidates whose sums are built together, from so many windows at a time
 _LARGEST_TABLE = 8  # times as many numbers as there are candidates
 
