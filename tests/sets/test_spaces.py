@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from stableopt import Grid, Points
 from stableopt.base.arrays import low_discrepancy
 from stableopt.base.values import from_dict
+from stableopt.sets.candidates import Candidates, variable
 from stableopt.sets.spaces import Space, space_of
-from stableopt.sets.variables import Candidates, Category, Float, Integer, variable
+from stableopt.sets.variables import Category, Float, Integer
 
 NAN, INF = math.nan, math.inf
 NAMES = ["speed", "temp", "kind", "alloy", "stir", "flow"]

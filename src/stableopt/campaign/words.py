@@ -1,7 +1,7 @@
 """The user's words for a problem: ranges, a tolerance, an environment; and the domain and sets that they mean.
 
 ranges        {"temperature": (20, 90)}, [(20, 90)], or a domain
-tolerance     how far a decision may be off: 2.0, "2%", {"temperature": 2.0}, or an uncertainty set
+tolerance     how far a decision may be off: 2.0, "2%", {"temperature": (-1.0, 2.0)}, or an uncertainty set
 environment   what can be set in the experiment but not afterwards: {"wind": (0, 12)}, or a list of scenarios
 """
 
@@ -18,11 +18,12 @@ import numpy as np
 from stableopt.base.checks import is_number
 from stableopt.model.gp import GP
 from stableopt.model.learning import Learned
+from stableopt.sets.candidates import Candidates
 from stableopt.sets.domains import Domain
 from stableopt.sets.perturbations import Rectangle, Relative
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Parameters, UncertaintySet, continuous
-from stableopt.sets.variables import Candidates, Range
+from stableopt.sets.variables import Range
 
 Ranges = Mapping[str, Any] | Sequence[Any] | Space | Domain
 """What `maximize` and a campaign take as ranges."""
@@ -120,9 +121,10 @@ def tolerances(domain: Space | Domain, tolerance: Any) -> list[UncertaintySet]:
     owners = {c[0]: v for v, c in zip(domain.parts, domain.columns, strict=True)}
     for c, size in moving.items():
         v = owners.get(c)
-        if isinstance(v, Range) and size * max(abs(v.low), abs(v.high)) > v.high - v.low:
+        most = max(np.abs(size).tolist()) if isinstance(size, tuple) else size
+        if isinstance(v, Range) and most * max(abs(v.low), abs(v.high)) > v.high - v.low:
             raise ValueError(
-                f"expected a tolerance no wider than its range, got ±{size:.3g} times the value for "
+                f"expected a tolerance no wider than its range, got ±{most:.3g} times the value for "
                 f"{domain.labels[c]!r} from {v.low:g} to {v.high:g}: is the unit right?"
             )
     found: list[UncertaintySet] = []
@@ -137,25 +139,50 @@ def _by_column(domain: Space, tolerance: Any) -> dict[int, Any]:
     """Which column has which tolerance."""
     if isinstance(tolerance, Mapping):
         return {domain.column(name): given for name, given in tolerance.items()}
-    if isinstance(tolerance, str) or np.ndim(tolerance) == 0:
+    several = (
+        isinstance(tolerance, Sequence | np.ndarray) and not isinstance(tolerance, str) and np.shape(tolerance) != ()
+    )
+    if not several or _is_pair(tolerance):
         return dict.fromkeys(domain.numeric, tolerance)
     if len(tolerance) == len(domain.numeric):
         return dict(zip(domain.numeric, tolerance, strict=True))
     raise ValueError(f"expected one tolerance, or one for each of {len(domain.numeric)} numbers, got {tolerance!r}")
 
 
-def _tolerance(given: Any, name: str) -> tuple[float, bool]:
-    """How far off, and whether that is a fraction of the value."""
+def _is_pair(tolerance: Any) -> bool:
+    """Whether it says how far down and up for all numbers: two ends, the first of them below 0."""
+    first: Any = tolerance[0] if len(tolerance) == 2 else 0.0
+    return (is_number(first) and first < 0) or (isinstance(first, str) and first.strip().startswith("-"))
+
+
+Size = float | tuple[float, float]
+
+
+def _tolerance(given: Any, name: str) -> tuple[Size, bool]:
+    """How far off (in both directions, or down and up), and whether that is a fraction of the value."""
+    pair = isinstance(given, tuple | list) and len(given) == 2
+    read = [_end(end) for end in (given if pair else (given,))]
+    sizes = [size for size, _ in read]
+    if len({relative for _, relative in read}) == 1 and not any(map(math.isnan, sizes)):
+        if not pair and sizes[0] >= 0:
+            return sizes[0], read[0][1]
+        if pair and sizes[0] <= 0 <= sizes[1]:
+            return (sizes[0], sizes[1]), read[0][1]
+    raise ValueError(
+        f'expected a tolerance of {name!r} as a number of at least 0, as "2%", or as two ends such as (-0.1, 0.3), got '
+        f"{given!r}"
+    )
+
+
+def _end(given: Any) -> tuple[float, bool]:
+    """A number or a percentage, NaN if it is neither; and whether it is a percentage."""
     if isinstance(given, str) and given.strip().endswith("%"):
         try:
             size = float(given.strip()[:-1]) / 100
         except ValueError:
             size = math.nan
-        if 0 <= size < 1:
-            return size, True
-    elif is_number(given) and given >= 0:
-        return float(given), False
-    raise ValueError(f'expected a tolerance of {name!r} as a number of at least 0, or such as "2%", got {given!r}')
+        return (size if -1 < size < 1 else math.nan), True
+    return (float(given) if is_number(given) else math.nan), False
 
 
 def parameters(environment: Any) -> UncertaintySet:

@@ -151,6 +151,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
             S = region.scenarios(_OTHERS, seed)
             X = np.tile(decision, (len(S), 1))
             Z = region.points(X, region.project(X, S))
+        Z = region.points_space.settable(Z)
         return [region.point_index(row) for row in (_apart(Z, without) if len(without) else Z)]
 
 

@@ -5,12 +5,13 @@ pick any member. ``perturbation * parameters`` does both at once. Sets only say 
 of `stableopt.maxmin` find the worst case.
 """
 
+from stableopt.sets.candidates import Candidates
 from stableopt.sets.domains import Domain, Grid, Points
 from stableopt.sets.own import Distance, OwnSet, Within
 from stableopt.sets.perturbations import Ball, Ellipsoid, Hamming, Rectangle, Relative
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Combined, Estimate, Groups, Parameters, Perturbation, UncertaintySet
-from stableopt.sets.variables import Candidates, Category, Float, Integer, Variable
+from stableopt.sets.variables import Category, Float, Integer, Variable
 
 __all__ = [
     "Ball",

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array, Indices, Mask
-from stableopt.base.checks import is_whole, listed, not_negative, numbers, whole
+from stableopt.base.checks import is_number, is_whole, listed, not_negative, numbers, whole
 from stableopt.sets.uncertainty import Perturbation
 
 BOUNDARY = 1.0 + 1e-9
@@ -44,11 +44,24 @@ class NormBall(Perturbation, ABC):
         """1, 2 or ∞: the order of the norm."""
 
     @abstractmethod
+    def ends(self, dim: int) -> tuple[Array, Array]:
+        """How far each coordinate may move on its own, down and up (dim,) each."""
+
     def reach(self, dim: int) -> Array:
-        """How far each coordinate may move on its own (dim,)."""
+        """How far each coordinate may move on its own in either direction (dim,)."""
+        return np.maximum(*self.ends(dim))
+
+    def skewed(self, dim: int) -> bool:
+        """Whether it moves further in one direction than in the other."""
+        down, up = self.ends(dim)
+        return bool(np.any(down != up))
 
     def reaches(self, A: Array, B: Array) -> Mask:
-        return _within(A, B, self.reach(A.shape[1]), self.order)
+        reach, (down, up) = self.reach(A.shape[1]), self.ends(A.shape[1])
+        inside = _within(A, B, reach, self.order)
+        for c in np.flatnonzero(down != up):
+            inside &= _between(A[:, c], B[:, c], down[c], up[c])
+        return inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +85,9 @@ class Ball(NormBall):
     def order(self) -> float:
         return float(self.norm)
 
-    def reach(self, dim: int) -> Array:
-        return _spread(1.0 if self.scales is None else self.scales, self.free(dim), dim, "scales") * self.eps
+    def ends(self, dim: int) -> tuple[Array, Array]:
+        reach = _spread(1.0 if self.scales is None else self.scales, self.free(dim), dim, "scales") * self.eps
+        return reach, reach
 
     def scaled(self, factor: float) -> Ball:
         return replace(self, eps=factor * self.eps)
@@ -81,50 +95,56 @@ class Ball(NormBall):
 
 @dataclass(frozen=True, eq=False)
 class Rectangle(NormBall):
-    """All x' in D with |x'_j − x_j| ≤ half_widths_j in every coordinate; 0 keeps one, a single number is for all."""
+    """All x' in D with |x'_j − x_j| ≤ half_widths_j in every coordinate; 0 keeps one, a single number is for all.
 
-    half_widths: float | Sequence[float]
+    A pair such as (-0.1, 0.3) in place of a half-width says how far it is down and up.
+    """
+
+    half_widths: float | Sequence[float | tuple[float, float]]
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        vars(self).update(half_widths=_lengths(self.half_widths, "half_widths"), columns=column_list(self.columns))
+        vars(self).update(half_widths=_pairs(self.half_widths, "half_widths"), columns=column_list(self.columns))
 
     @property
     def order(self) -> float:
         return math.inf
 
-    def reach(self, dim: int) -> Array:
-        return _spread(self.half_widths, self.free(dim), dim, "half_widths")
+    def ends(self, dim: int) -> tuple[Array, Array]:
+        return _spread_pairs(self.half_widths, self.free(dim), dim, "half_widths")
 
     def scaled(self, factor: float) -> Rectangle:
-        return replace(self, half_widths=(factor * np.asarray(self.half_widths)).tolist())
+        return replace(self, half_widths=_times(factor, self.half_widths))
 
 
 @dataclass(frozen=True, eq=False)
 class Relative(Perturbation):
-    """All x' in D with |x'_j − x_j| ≤ fractions_j·|x_j| in every coordinate: ±2 % is ``Relative(0.02)``."""
+    """All x' in D with |x'_j − x_j| ≤ fractions_j·|x_j| in every coordinate: ±2 % is ``Relative(0.02)``.
 
-    fractions: float | Sequence[float]
+    A pair such as (-0.01, 0.02) in place of a fraction says how far it is down and up.
+    """
+
+    fractions: float | Sequence[float | tuple[float, float]]
     columns: Sequence[int | str] | None = None
 
     def __post_init__(self) -> None:
-        vars(self).update(fractions=_lengths(self.fractions, "fractions"), columns=column_list(self.columns))
-        if not np.size(self.fractions) or np.max(self.fractions) >= 1:
+        vars(self).update(fractions=_pairs(self.fractions, "fractions"), columns=column_list(self.columns))
+        largest = [abs(end) for pair in _each(self.fractions) for end in np.atleast_1d(pair)]
+        if not largest or max(largest) >= 1:
             raise ValueError(f"expected fractions below 1 (±2 % is 0.02), got {self.fractions}")
 
-    def fraction(self, dim: int) -> Array:
-        """The fractions in the free coordinates, 0 in the others."""
-        return _spread(self.fractions, self.free(dim), dim, "fractions")
+    def ends(self, dim: int) -> tuple[Array, Array]:
+        """The fractions down and up in the free coordinates, 0 in the others."""
+        return _spread_pairs(self.fractions, self.free(dim), dim, "fractions")
 
     def reaches(self, A: Array, B: Array) -> Mask:
         reached = np.ones((len(A), len(B)), dtype=bool)
-        for a, b, fraction in zip(A.T, B.T, self.fraction(A.shape[1]), strict=True):
-            rounding = 4 * np.finfo(float).eps * np.maximum(np.abs(a).max(), np.abs(b).max()) if fraction else 0.0
-            reached &= np.abs(b - a[:, None]) <= (BOUNDARY * fraction * np.abs(a) + rounding)[:, None]
+        for a, b, down, up in zip(A.T, B.T, *self.ends(A.shape[1]), strict=True):
+            reached &= _between(a, b, down * np.abs(a), up * np.abs(a))
         return reached
 
     def scaled(self, factor: float) -> Relative:
-        return replace(self, fractions=(factor * np.asarray(self.fractions)).tolist())
+        return replace(self, fractions=_times(factor, self.fractions))
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +223,54 @@ def same_but(free: Sequence[int] | Indices, A: Array, B: Array) -> Mask:
     for c in np.setdiff1d(np.arange(A.shape[1]), free):
         same &= A[:, c, None] == B[None, :, c]
     return same
+
+
+def _between(a: Array, b: Array, down: ArrayLike, up: ArrayLike) -> Mask:
+    """Which of the numbers b are at most so far below and above each of the numbers a (n, m)."""
+    size = max(np.abs(a).max(), np.abs(b).max())
+    low, high = (np.broadcast_to(np.asarray(end, dtype=float), a.shape)[:, None] for end in (down, up))
+    rounding = np.where(np.maximum(low, high) > 0, 4 * np.finfo(float).eps * size, 0.0)
+    offset = b - a[:, None]
+    return np.asarray((offset >= -BOUNDARY * low - rounding) & (offset <= BOUNDARY * high + rounding))
+
+
+Widths = float | Sequence[float | tuple[float, float]]
+
+
+def _each(widths: Any) -> list[Any]:
+    return list(widths) if isinstance(widths, Sequence) else [widths]
+
+
+def _pairs(values: Any, what: str) -> Widths:
+    """Widths, of which some may be pairs (-down, up); those that are as far down as up are one number again."""
+    if not isinstance(values, Sequence) or not any(isinstance(v, Sequence) and not isinstance(v, str) for v in values):
+        return _lengths(values, what)
+    found: list[float | tuple[float, float]] = []
+    for v in values:
+        if not isinstance(v, Sequence) or isinstance(v, str):
+            found.append(float(_lengths(v, what)))  # type: ignore[arg-type]
+        elif len(v) == 2 and all(map(is_number, v)) and v[0] <= 0 <= v[1]:
+            found.append(float(v[1]) if v[1] == -v[0] else (float(v[0]), float(v[1])))
+        else:
+            raise ValueError(f"expected {what} as numbers >= 0 or as pairs such as (-0.1, 0.3), got {values!r:.200}")
+    return tuple(found)
+
+
+def _times(factor: float, widths: Any) -> Any:
+    """Widths ``factor`` times as large."""
+    if isinstance(widths, Sequence):
+        return tuple(_times(factor, width) for width in widths)
+    return factor * widths
+
+
+def _spread_pairs(widths: Any, free: list[int], dim: int, what: str) -> tuple[Array, Array]:
+    """Widths down and up in the free coordinates, 0 in the others."""
+    if not isinstance(widths, Sequence):
+        both = _spread(widths, free, dim, what)
+        return both, both
+    ends = [(-w[0], w[1]) if isinstance(w, Sequence) else (w, w) for w in widths]
+    down, up = (_spread([e[side] for e in ends], free, dim, what) for side in (0, 1))
+    return down, up
 
 
 def _lengths(values: Any, what: str, *, strict: bool = False) -> float | tuple[float, ...]:

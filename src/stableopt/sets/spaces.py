@@ -18,8 +18,9 @@ import numpy as np
 from stableopt.base.arrays import Array, cartesian, frozen, low_discrepancy
 from stableopt.base.checks import is_whole, listed, unmasked
 from stableopt.base.values import Value
+from stableopt.sets.candidates import Candidates, variable
 from stableopt.sets.domains import Domain
-from stableopt.sets.variables import Candidates, Variable, variable
+from stableopt.sets.variables import Float, Variable
 
 Point = dict[str, Any] | Array | list[Any]
 """A point as a user sees it: a dictionary if the variables are named, else an array (a list if some are no numbers)."""
@@ -29,9 +30,9 @@ Point = dict[str, Any] | Array | list[Any]
 class Space(Value):
     """Every combination of values of some variables, named (a dictionary) or not (a list).
 
-    A variable is a range ``(low, high)``, a ``Float`` (log scale, wider evaluation range), an ``Integer``, a list of
-    strings, or ``Points(rows)``: fixed candidates. The columns of candidates may have names of their own, as in
-    ``{("carbon", "nickel"): Points(rows)}``.
+    A variable is a range ``(low, high)``, a ``Float`` (log scale, wider evaluation range, steps), an ``Integer``, a
+    list of choices (strings, truth values, three or more numbers), or ``Points(rows)``: fixed candidates. The columns
+    of candidates may have names of their own, as in ``{("carbon", "nickel"): Points(rows)}``.
     """
 
     variables: Mapping[Any, Any] | Sequence[Any]
@@ -138,7 +139,7 @@ class Space(Value):
 
     def spread(self, count: int, seed: int) -> Array:
         """About evenly spread, distinct rows (≤ count, d): all of them where there are no more than ``count``."""
-        choices = [v.choices for v in self.parts]
+        choices = [v.settings for v in self.parts]
         finite = [c for c in choices if c is not None]
         if len(finite) == len(choices) and math.prod(len(c) for c in finite) <= count:
             return cartesian(finite)
@@ -146,9 +147,17 @@ class Space(Value):
 
     def rows(self, unit: Array) -> Array:
         """Rows (n, d) from numbers between 0 and 1, one per variable: any of its values is as likely as another."""
-        pairs = [(u, v.choices) for u, v in zip(unit.T, self.parts, strict=True)]
+        pairs = [(u, v.settings) for u, v in zip(unit.T, self.parts, strict=True)]
         rows = (u[:, None] if c is None else c[np.minimum((u * len(c)).astype(int), len(c) - 1)] for u, c in pairs)
         return np.hstack(list(rows))
+
+    def settable(self, rows: Array, *, decision: bool = False) -> Array:
+        """The nearest rows (..., d) that can be set: floats with a step are on one."""
+        out = np.array(rows, dtype=float)
+        for v, c in zip(self.parts, self.columns, strict=True):
+            if isinstance(v, Float) and v.step is not None:
+                out[..., c[0]] = v.settable(out[..., c[0]], decision=decision)
+        return out
 
     def joined(self, other: Space) -> Space:
         """The variables of both, side by side; names where this space has them."""

@@ -1,11 +1,11 @@
-"""The knobs of a space: a float on a linear or log scale, an integer, a category, or one of some fixed candidates.
+"""The knobs of a space: a float on a linear or log scale, an integer, a category; `candidates` has fixed ones.
 
 Each translates between the user's value and coordinates, in which every range goes from 0 to 1.
 
 Notation
     value        what the user sees, in the user's own unit
     coordinate   (w(value) − w(low)) / (w(high) − w(low)), where w is the identity, or log on a log scale;
-                 of a category its number 0, 1, 2, ...; of a candidate its columns, each scaled to [0, 1]
+                 of a category its number 0, 1, 2, ...
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from stableopt.base.arrays import Array, frozen
-from stableopt.base.checks import is_number, row_of
+from stableopt.base.checks import is_number, positive
 from stableopt.base.values import Value
-from stableopt.sets.domains import Domain, Points
 
 _MOST = 10**6  # values of an integer that are told apart
 
@@ -47,6 +47,11 @@ class Variable(Value, ABC):
     @abstractmethod
     def choices(self) -> Array | None:
         """All values it can have as rows of coordinates (m, width); None if it varies continuously."""
+
+    @property
+    def settings(self) -> Array | None:
+        """What can be set, as rows of coordinates; None if anything in between can. A perturbation knows no steps."""
+        return self.choices
 
     @property
     def reachable(self) -> tuple[float, float]:
@@ -125,12 +130,23 @@ class Float(Range):
     """A number between low and high; ``log=True`` where ratios matter and not differences.
 
     evaluate: the wider range in which f can still be measured, where perturbations may go beyond low and high.
+    step: what can be set is low, low + step, ...: only that is proposed and reported. It may end up in between: the
+        tolerance knows no steps, and any value can be told.
     """
 
     evaluate: tuple[float, float] | None = None
+    step: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.step is not None:
+            wide = positive(self.step, "step as a number above 0") <= self.high - self.low
+            if not wide or self.high - self.low > _MOST * self.step:
+                raise ValueError(
+                    f"expected a step of at most {self.high - self.low:g}, and at most {_MOST} of them, got "
+                    f"step={self.step!r} for {self.low:g} to {self.high:g}: is the unit right?"
+                )
+            vars(self).update(step=float(self.step))
         if self.evaluate is None:
             return
         try:
@@ -153,6 +169,32 @@ class Float(Range):
     @property
     def choices(self) -> None:
         return None
+
+    @cached_property
+    def settings(self) -> Array | None:
+        """The steps between low and high (m, 1), if there are any."""
+        if self.step is None:
+            return None
+        return frozen(self.coordinate(self._step(np.arange(self._last(self.high) + 1.0)))[:, None])
+
+    def settable(self, coordinates: Array, *, decision: bool = False) -> Array:
+        """The nearest coordinates that can be set; those of a decision are between low and high."""
+        if self.step is None:
+            return coordinates
+        low, high = (self.low, self.high) if decision or self.evaluate is None else self.evaluate
+        number = np.rint((self.value(coordinates) - self.low) / self.step)
+        return self.coordinate(self._step(np.clip(number, -self._last(2 * self.low - low), self._last(high))))
+
+    def _last(self, end: float) -> int:
+        """How many steps there are between low and an end above it."""
+        return math.floor((end - self.low) / (self.step or 1.0) * (1 + 1e-12) + 1e-9)
+
+    def _step(self, numbers: Array) -> Array:
+        """The values of these steps, with no more digits than low and step have: 0.3, not 0.1 + 0.1 + 0.1."""
+        step = self.step or 1.0
+        digits = max(-int(Decimal(repr(v)).as_tuple().exponent) for v in (self.low, step))
+        values = self.low + step * numbers
+        return np.round(values, digits) if 0 <= digits <= 12 else values
 
     @property
     def reachable(self) -> tuple[float, float]:
@@ -184,7 +226,11 @@ class Float(Range):
         u = float(coordinates[0])
         if 0.0 <= u < 1e-9 or 1.0 - 1e-9 < u <= 1.0:  # the ends exactly, whatever logarithms and searches do
             return self.low if u < 0.5 else self.high
-        return min(max(float(self.value(coordinates)[0]), low), high)
+        value = min(max(float(self.value(coordinates)[0]), low), high)
+        if self.step is None:
+            return value
+        near = float(self._step(np.rint((np.array(value) - self.low) / self.step)))
+        return near if abs(near - value) <= 1e-9 * (self.high - self.low) and low <= near <= high else value
 
 
 class Integer(Range):
@@ -260,115 +306,3 @@ class Category(Variable):
         known = {str(v).lower(): v for v in self.values} | {str(v): v for v in self.values}
         found = known.get(text, known.get(text.lower(), super().read(text)))
         return text if isinstance(found, float) and found not in self.values else found
-
-
-@dataclass(frozen=True, eq=False)
-class Candidates(Variable):
-    """One row of fixed candidates; written as ``Points(rows)`` in a space.
-
-    words: what the numbers 0, 1, 2, ... in a column stand for: a list for each column, empty where they are numbers.
-    """
-
-    points: Points
-    words: Sequence[Sequence[str]] = ()
-
-    numeric = False
-
-    @classmethod
-    def listed(cls, rows: Sequence[Sequence[Any]]) -> Candidates:
-        """Candidates from rows of which some columns have words only."""
-        columns = list(zip(*rows, strict=True))
-        words = [list(dict.fromkeys(c)) if all(isinstance(v, str) for v in c) else [] for c in columns]
-        codes = [[w.index(v) for v in c] if w else c for c, w in zip(columns, words, strict=True)]
-        return cls(Points([list(row) for row in zip(*codes, strict=True)]), words)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.points, Points):
-            raise TypeError(f"expected candidates as Points(rows), got {self.points!r:.200}")
-        words = tuple(tuple(w) for w in self.words) if any(self.words) else ()
-        if words and len(words) != self.points.dim:
-            raise ValueError(f"expected words for each of {self.points.dim} columns, got {self.words!r:.200}")
-        for w, column in zip(words, self.points.points.T, strict=False):
-            if w and not set(column.tolist()) <= set(range(len(w))):
-                raise ValueError(f"expected numbers of the {len(w)} words {list(w)}, got {column.tolist()!r:.200}")
-        vars(self).update(words=words)
-        with np.errstate(over="ignore", invalid="ignore"):
-            known = self.choices
-        if not np.all(np.isfinite(known)) or len(np.unique(known, axis=0)) < len(known):
-            raise ValueError(
-                "expected candidates that still differ when scaled to 0 to 1, got some a billionth of a millionth of "
-                f"the range apart in {self.points}: leave out all but one of them"
-            )
-
-    @property
-    def width(self) -> int:
-        return self.points.dim
-
-    @cached_property
-    def _scale(self) -> tuple[Array, Array]:
-        low, span = self.points.points.min(axis=0), np.ptp(self.points.points, axis=0)
-        span = np.where(span > 0, span, 1.0)
-        low[list(self.categories)], span[list(self.categories)] = 0.0, 1.0
-        return low, span
-
-    @property
-    def categories(self) -> Sequence[int]:
-        return [j for j, w in enumerate(self.words) if w]
-
-    @cached_property
-    def choices(self) -> Array:
-        low, span = self._scale
-        return frozen((self.points.points - low) / span)
-
-    def encode(self, value: Any, name: str) -> Sequence[float]:
-        if not self.words:
-            return [float(c) for c in self.choices[row_of(self.points.points, value, name, "the candidates")]]
-        codes = self._coded(value, name)
-        try:
-            return [float(c) for c in self.choices[row_of(self.points.points, codes, name)]]
-        except ValueError:
-            known = [self.decode(row) for row in self.choices]
-            raise ValueError(f"expected {name} to be one of {known!r:.200}, got {value!r:.200}") from None
-
-    def _coded(self, value: Any, name: str) -> list[Any]:
-        """A row with the numbers of its words."""
-        given = [value] if isinstance(value, str) or np.ndim(value) == 0 else list(value)
-        if len(given) != self.width:
-            raise ValueError(f"expected {name} with {self.width} values, got {value!r:.200}")
-        pairs = list(zip(given, self.words, strict=True))
-        for v, w in pairs:
-            if w and v not in w:
-                raise ValueError(f"expected one of {list(w)} in {name}, got {v!r:.200}")
-        return [w.index(v) if w else v for v, w in pairs]
-
-    def decode(self, coordinates: Array) -> Any:
-        row = self.points.points[int(np.argmin(np.abs(self.choices - coordinates).sum(axis=1)))].tolist()
-        return tuple(w[round(v)] if w else v for v, w in zip(row, self.words or [()] * len(row), strict=True))
-
-    def natural(self, coordinates: Array) -> Array:
-        low, span = self._scale
-        return np.asarray(low + coordinates * span)
-
-    def read(self, text: str, column: int = 0) -> Any:
-        return text if column in self.categories else super().read(text)
-
-
-def variable(given: Any, name: str) -> Variable:
-    """A variable from what users write: two numbers are a range, a list of strings a category, Points candidates."""
-    if isinstance(given, Variable):
-        return given
-    if isinstance(given, Domain):
-        return Candidates(given if isinstance(given, Points) else Points(given.points))
-    given = given.tolist() if isinstance(given, np.ndarray) else given
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        try:
-            if len(given) and all(isinstance(v, str) for v in given):
-                return Category(tuple(given))
-            if len(given) == 2 and not any(isinstance(v, str | bool) for v in given):
-                return Float(given[0], given[1])
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-    raise ValueError(
-        f"expected {name} as two numbers (low, high), Float(...), Integer(...), a list of strings (of other values: "
-        f"stableopt.Category), or Points(rows) of candidates, got {given!r:.200}"
-    )

@@ -159,7 +159,7 @@ def _perturbation_solver(domain: Domain, perturbations: Sequence[Perturbation]) 
     parts = [part for part in structured if part is not None]
     if len(parts) == len(perturbations):
         return parts[0] if len(parts) == 1 else solvers.Successive(parts)
-    if len(perturbations) == 1 and isinstance(perturbations[0], NormBall):
+    if len(perturbations) == 1 and isinstance(perturbations[0], NormBall) and not perturbations[0].skewed(domain.dim):
         return _neighbour_lists(domain.points, perturbations[0])
     return _pair_lists(domain.points, partial(_reach_together, perturbations))
 
@@ -168,7 +168,7 @@ def _grid_solver(grid: Grid, perturbation: Perturbation) -> ListedMaxMin | None:
     """The structured solver for a perturbation on a grid, if there is one."""
     if isinstance(perturbation, Hamming):
         return solvers.AxisMinima(grid.shape, perturbation.radius, perturbation.free(grid.dim))
-    if not isinstance(perturbation, NormBall):
+    if not isinstance(perturbation, NormBall) or perturbation.skewed(grid.dim):
         return None
     reach, order = perturbation.reach(grid.dim), perturbation.order
     limit = boundary(reach, np.abs([(block[0, 0], block[-1, 0]) for block in grid.blocks]).max(axis=1))

@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, cartesian
+from stableopt.base.arrays import Array, Indices, Mask, cartesian
 from stableopt.maxmin.spaces.projections import into_ball, into_ball_within, into_l1_within
 from stableopt.sets.spaces import distinct
 from stableopt.sets.variables import Integer, Range
@@ -121,6 +121,7 @@ class NormMover(RangeMover):
 
     A coordinate that is clipped moves less than s says, and never leaves the ball, so A(x) is all that can be reached.
     Whole numbers move by whole steps, rounded towards x. With ``scaled``, reach is in coordinates, not in user's units.
+    A reach or fraction of two rows says how far it is down and up: then s is between −down and up, the larger one 1.
     """
 
     def __init__(
@@ -133,13 +134,18 @@ class NormMover(RangeMover):
         scaled: bool = False,
     ) -> None:
         super().__init__(columns, ranges)
-        self.order, self._reach, self._fraction = order, reach, np.zeros(self.width) + fraction
+        ends, shares = (np.broadcast_to(part, (2, self.width)) for part in (reach, fraction))
+        self.order = order
+        self._reach: Array = ends.max(axis=0)
+        self._fraction: Array = shares.max(axis=0)
+        own, most = np.where(self._reach > 0, ends, shares), np.where(self._reach > 0, self._reach, self._fraction)
+        self._down, self._up = np.where(most > 0, own / _divisor(most), 1.0)
         self._whole = np.array([isinstance(r, Integer) for r in ranges])
         self.discrete = bool(self._whole.any())
         # Plain: an offset of coordinates that is proportional to s. Others go through the user's units.
         curved = self._log & ((self._reach > 0) | (self._fraction > 0)) & (not scaled)
         self._plain = not (curved.any() or self._fraction.any() or self.discrete)
-        self._unit = self._reach if scaled else self._reach / self._span
+        self._unit: Array = self._reach if scaled else self._reach / self._span
 
     def move(self, C: Array, S: Array) -> Array:
         if self._plain:
@@ -183,14 +189,17 @@ class NormMover(RangeMover):
         ends = self._ends_of_scenarios(C)
         return self._with_steps(C, S, ends) if self.discrete else self._nearest(S, ends)
 
-    def _nearest(self, S: Array, ends: tuple[Array, Array] | None = None) -> Array:
-        """The nearest points of the unit ball, between ends if there are any, the lower <= 0 and the upper >= 0."""
+    def _nearest(self, S: Array, ends: tuple[Array, Array] | None = None, of: Mask | slice = slice(None)) -> Array:
+        """The nearest points of the unit ball, between ends if there are any, the lower <= 0 and the upper >= 0.
+
+        of: the columns that S has.
+        """
         if self.order == 2:
             return into_ball(S) if ends is None else into_ball_within(S, *ends)
         low, high = ends or (-np.inf, np.inf)
         if self.order == 1:
             return into_l1_within(S, low, high)
-        return np.clip(S, np.maximum(low, -1.0), np.minimum(high, 1.0))
+        return np.clip(S, np.maximum(low, -self._down[of]), np.minimum(high, self._up[of]))
 
     def _with_steps(self, C: Array, S: Array, ends: tuple[Array, Array] | None = None) -> Array:
         """Whole numbers are projected first, onto whole steps; the others then have what is left of the ball."""
@@ -201,7 +210,7 @@ class NormMover(RangeMover):
             used = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) ** self.order
             room = np.maximum(1 - used, 1e-24) ** (1 / self.order)
         left = None if ends is None else (ends[0][:, others] / room, ends[1][:, others] / room)
-        out[:, others] = room * self._nearest(S[:, others] / room, left)
+        out[:, others] = room * self._nearest(S[:, others] / room, left, others)
         return out
 
     def _steps(self, C: Array, S: Array) -> Array:
@@ -213,9 +222,9 @@ class NormMover(RangeMover):
             return np.asarray(np.clip(np.fix(S * reach + np.sign(S) * nearly), *ends) / reach)
 
         # Rounding alone may already lead into the ball. If not, project first and round then.
-        T = steps(np.clip(S, -1.0, 1.0), 1e-3)
+        T = steps(np.clip(S, -self._down[whole], self._up[whole]), 1e-3)
         inside = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) <= 1 + 1e-9
-        return np.where(inside, T, steps(self._nearest(S), 1e-9))
+        return np.where(inside, T, steps(self._nearest(S, None, whole), 1e-9))
 
     def _ends_of_scenarios(self, C: Array) -> tuple[Array, Array]:
         """The scenarios that lead just to the ends of the domain; beyond an end a coordinate would have no slope."""
@@ -249,7 +258,8 @@ class NormMover(RangeMover):
             inner /= np.linalg.norm(inner, ord=self.order, axis=1, keepdims=True)
             inner[2::3] *= 0.5  # a third inside
         first, second = (corners, axes) if q > 1 else (axes, corners)
-        return distinct(np.vstack([np.zeros((1, q)), first, second, inner]))[:count]
+        S = np.vstack([np.zeros((1, q)), first, second, inner])
+        return distinct(np.where(S < 0, self._down * S, self._up * S))[:count]
 
     def others(self, c: Array, s: Array) -> Array:
         """One whole number at a time: a step up or down, half of the way or all of it, or back to x."""
@@ -271,16 +281,17 @@ class IntervalMover(NormMover):
 
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], reach: Array, fraction: Array) -> None:
         super().__init__(columns, ranges, math.inf, reach, fraction)
+        self._sides, self._down, self._up = (self._down, self._up), np.ones(self.width), np.ones(self.width)
 
     def _way(self, C: Array) -> tuple[Array, Array, Array, Array]:
         """How far it is down and up from C, in coordinates, and how both ends change with C."""
         x = self._values(C)
-        reach, low, high = self._reaches(x), *self._ends
         ends, slopes = [], []
-        for sign, limit in ((-1, low), (+1, high)):
+        for sign, limit, side in zip((-1, +1), self._ends, self._sides, strict=True):
+            reach = side * self._reaches(x)
             inside = sign * (x + sign * reach - limit) < 0
             end = np.where(inside, x + sign * reach, limit)
-            slope = 1 + sign * self._fraction * np.sign(x)
+            slope = 1 + sign * side * self._fraction * np.sign(x)
             slopes.append(np.where(inside, np.where(self._log, slope * x / end, slope), 0.0))
             ends.append(self._coordinates(end))
         return np.maximum(C - ends[0], 0.0), np.maximum(ends[1] - C, 0.0), slopes[0], slopes[1]

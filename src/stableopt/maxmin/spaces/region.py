@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from stableopt.maxmin.spaces.set_movers import movers_of
 from stableopt.sets.domains import Domain, Points
 from stableopt.sets.spaces import Point, Space, keys_of, space_of
 from stableopt.sets.uncertainty import Estimate, UncertaintySet
-from stableopt.sets.variables import Float, Integer
+from stableopt.sets.variables import Float, Integer, Range, Variable
 
 _CORNERS = 6  # whole numbers of which all ways to round are tried
 
@@ -70,12 +70,12 @@ class SpaceDecisions(ReadOnly):
 
     @cached_property
     def count(self) -> float:
-        return math.prod(math.inf if v.choices is None else len(v.choices) for v in self.space.parts)
+        return math.prod(math.inf if v.settings is None else len(v.settings) for v in self.space.parts)
 
     @cached_property
     def discrete(self) -> Mask:
         """Which coordinates of a decision take finitely many values (d,)."""
-        return np.array([v.choices is not None for v in self.space.parts for _ in range(v.width)])
+        return np.array([v.settings is not None for v in self.space.parts for _ in range(v.width)])
 
     @cached_property
     def _nominal_theta(self) -> Array:
@@ -102,16 +102,16 @@ class SpaceDecisions(ReadOnly):
     def other_decisions(self, x: Array) -> Array:
         found = [np.empty((0, self.dim))]
         for v, columns in zip(self.space.parts, self.space.columns, strict=True):
-            if v.choices is not None:
+            if v.settings is not None:
                 part = slice(columns.start, columns.stop)
-                others = other_rows(v.choices, int(np.argmin(np.abs(v.choices - x[part]).sum(axis=1))))
-                found.append(_with_part(x, part, v.choices[others]))
+                others = other_rows(v.settings, int(np.argmin(np.abs(v.settings - x[part]).sum(axis=1))))
+                found.append(_with_part(x, part, v.settings[others]))
         return np.vstack(found)
 
     def rounded(self, x: Array) -> Array:
         """All ways to round a few whole numbers; of very many, the nearest way and those that differ from it in one."""
         parts = zip(self.space.parts, self.space.columns, strict=True)
-        grids = {columns.start: v.choices[:, 0] for v, columns in parts if isinstance(v, Integer)}
+        grids = {c.start: v.settings[:, 0] for v, c in parts if isinstance(v, Range) and v.settings is not None}
         whole, k = list(grids), len(grids)
         above = [np.clip(np.searchsorted(grid, x[j]), 1, len(grid) - 1) for j, grid in grids.items()]
         ends = np.array([grid[i - 1 : i + 1] for i, grid in zip(above, grids.values(), strict=True)])
@@ -164,8 +164,8 @@ class SpaceRegion(SpaceDecisions):
 
     @cached_property
     def relaxed(self) -> SpaceRegion | None:
-        parts = [Float(v.low, v.high, v.log) if isinstance(v, Integer) else v for v in self.space.parts]
-        whole = any(isinstance(v, Integer) for v in self.space.parts)
+        parts = [_continuous(v) for v in self.space.parts]
+        whole = any(a is not b for a, b in zip(parts, self.space.parts, strict=True))
         return SpaceRegion(Space(parts, self.space.names), self.uncertainty) if whole else None
 
     def points(self, X: Array, S: Array) -> Array:
@@ -230,6 +230,13 @@ class SpaceRegion(SpaceDecisions):
         return np.vstack([np.empty((0, self.width)), *found])
 
 
+def _continuous(v: Variable) -> Variable:
+    """A range without steps."""
+    if isinstance(v, Integer):
+        return Float(v.low, v.high, v.log)
+    return replace(v, step=None) if isinstance(v, Float) and v.step is not None else v
+
+
 def _with_part(row: Array, part: slice, others: Array) -> Array:
     """Copies of a row with others in place of a part of it."""
     rows = np.tile(row, (len(others), 1))
@@ -259,7 +266,8 @@ class SpaceTranslation(NamedTuple):
 
     def decision_index(self, value: Any) -> Row:
         row = self.region.space.encode(value, "decision")
-        if np.any(((row < 0) | (row > 1)) & ~self.region.discrete):
+        ranges = [v.choices is None for v in self.region.space.parts for _ in range(v.width)]
+        if np.any(((row < 0) | (row > 1)) & ranges):
             raise ValueError(f"expected a decision within its ranges, got {value!r:.200}")
         return tuple(row.tolist())
 
@@ -267,13 +275,16 @@ class SpaceTranslation(NamedTuple):
         return tuple(self.region.points_space.encode(value, "point").tolist())
 
     def decision_of(self, point: Row) -> Row:
-        """The decision that a point on its own stands for: its columns of the decision, clipped to the ranges."""
-        return self.region.decision_index(self.region.clip(np.array([point[: self.region.dim]]))[0])
+        """The decision that a point on its own stands for: its columns of the decision, in their ranges, on steps."""
+        row = self.region.clip(np.array([point[: self.region.dim]]))[0]
+        return self.region.decision_index(self.region.space.settable(row, decision=True))
 
     def canonical(self, choice: Choice[Row]) -> Choice[Row]:
-        """The choice with its rows as they come back from a user; an error if they are none of this space."""
+        """The choice with its rows as they come back from a user, and on steps; an error if they are none of here."""
         decision = _finite(choice.decision, self.region.dim)
         point = _finite(choice.point, self.region.points_space.dim)
+        decision = self.region.space.settable(decision, decision=True)
+        point = self.region.points_space.settable(point)
         return choice._replace(decision=self.region.decision_index(decision), point=self.region.point_index(point))
 
 

@@ -185,10 +185,11 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
             f"expected Ball, Rectangle, Relative, Ellipsoid, Within or an OwnSet on a space, got {type(own).__name__}: "
             "a distance of your own needs a projection (Within), changes of categories a finite domain (Points)"
         )
-    reach, fraction = (own.reach(k), np.zeros(k)) if isinstance(own, NormBall) else (np.zeros(k), own.fraction(k))
+    ends, nothing = np.array(own.ends(k)), np.zeros((2, k))  # down and up
+    reach, fraction = (ends, nothing) if isinstance(own, NormBall) else (nothing, ends)
     largest = np.array([max(abs(v.low), abs(v.high)) for v in ranges])
-    _check_widths(reach + fraction * largest, ranges, labels)
-    free = np.flatnonzero((reach > 0) | (fraction > 0)).tolist()  # without the coordinates that cannot change
+    _check_widths(reach.max(axis=0) + fraction.max(axis=0) * largest, ranges, labels)
+    free = np.flatnonzero(ends.max(axis=0) > 0).tolist()  # without the coordinates that cannot change
     order = own.order if isinstance(own, NormBall) else math.inf
     # A box is one interval for each number: on log scales they have movers of their own.
     box = order == math.inf or len(free) == 1
@@ -197,10 +198,10 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
     movers: list[Mover] = []
     if plain:
         kept = [columns[i] for i in plain], [ranges[i] for i in plain]
-        movers.append(NormMover(*kept, order, reach[plain], fraction[plain]))
+        movers.append(NormMover(*kept, order, reach[:, plain], fraction[:, plain]))
     if curved:
         kept = [columns[i] for i in curved], [ranges[i] for i in curved]
-        movers.append(IntervalMover(*kept, reach[curved], fraction[curved]))
+        movers.append(IntervalMover(*kept, reach[:, curved], fraction[:, curved]))
     return movers
 
 
