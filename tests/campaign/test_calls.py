@@ -127,7 +127,7 @@ def test_the_true_worst_case_is_between_the_bounds(result):
 
 def test_a_person_can_read_the_result(result):
     text = str(result)
-    assert repr(result) == text and len(text.splitlines()) == 4
+    assert len(text.splitlines()) == 4 and len(repr(result).splitlines()) == 1
     for word in ("decision", "temperature", "ph", "worst case", "between", "optimum", "better", "40 values", "budget"):
         assert word in text
     assert f"{result.worst_case.lower:.4g}" in text and "(searched" in text
@@ -558,7 +558,7 @@ def test_assess_knows_every_past_decision_and_the_best_of_all(assessment):
     assert all(low <= high for _, low, high in assessment.decisions)
     assert assessment.worst_case.lower >= lowers[0] - 1e-3 * (lowers[0] - lowers[-1])
     text = str(assessment)
-    assert "4 decisions" in text and "worst case between" in text and "x = 0.4" in text and repr(assessment) == text
+    assert "4 decisions" in text and "worst case between" in text and "x = 0.4" in text and "\n" not in repr(assessment)
 
 
 def test_a_printed_assessment_solves_only_for_what_it_shows(monkeypatch):

@@ -592,3 +592,92 @@ def test_trials_are_a_function_of_the_events_alone(tmp_path):
     assert campaign.ledger.generation == next(e.seq for e in events if isinstance(e.what, Told) and e.what.corrects)
     bodies = sqlite3.connect(file).execute("SELECT body FROM events").fetchall()
     assert all(json.loads(body) for (body,) in bodies), "a person can read it"
+
+
+# ---------------------------------------------------------------------------------------------------- maximize on a file
+
+
+def test_a_call_that_was_killed_goes_on_where_it_was(tmp_path):
+    """Killed while the fifth value is measured: it is measured again, nothing else is."""
+    file, whole, calls = tmp_path / "run.db", so.maximize(hill, LINE, 0.1, evaluations=8), []
+
+    def f(point):
+        calls.append(point["x"])
+        if len(calls) == 5:
+            raise SystemExit
+        return hill(point)
+
+    options = {"evaluations": 8, "file": file, "data": ([{"x": 0.9}], [hill({"x": 0.9})])}
+    with pytest.raises(SystemExit):
+        so.maximize(f, LINE, 0.1, **options)
+    result = so.maximize(f, LINE, 0.1, **options)
+    assert len(calls) == 9 and calls[4] == calls[5] and len(result.evaluations) == 9, "data count once"
+    assert brief(result) == brief(so.maximize(hill, LINE, 0.1, evaluations=8, data=options["data"]))
+    again = so.maximize(f, LINE, 0.1, **options)
+    assert len(calls) == 9 and brief(again) == brief(result) and again.stopped == "budget"
+    assert len(whole.evaluations) == 8
+    words = "expected the words of the campaign", "another tolerance"
+    refused(lambda: so.maximize(f, LINE, 0.2, **options), ValueError, *words, "change(...)")
+    campaign = so.Campaign(LINE, 0.1, file=file)
+    assert campaign.counts["done"] == 9 and brief(campaign.result) == brief(result)
+
+
+def test_failures_are_known_after_a_restart(tmp_path):
+    def broken(point):
+        raise OSError("no connection")
+
+    for calls in (5, 1):
+        with pytest.raises(so.ObjectiveError) as caught:
+            so.maximize(broken, LINE, 0.1, evaluations=20, file=tmp_path / "run.db")
+        assert len(caught.value.errors) == (5 if calls == 5 else 6)
+
+
+# --------------------------------------------------------------------------------------------------- what is shown of it
+
+
+def test_nothing_is_cut_off_silently():
+    """A part at 0.95 costs 50: the ranges end at 1, so nobody looked there."""
+    cost = so.minimize(lambda p: p["b"] if p["b"] >= 1 else 50.0, {"b": (1.0, 2.5)}, {"b": 0.05}, evaluations=7)
+    assert cost.decision["b"] == pytest.approx(1.0, abs=1e-3)
+    assert "b below 1 was not considered, but the tolerance reaches 0.95" in str(cost)
+    assert "Float(1, 2.5, evaluate=(0.95, 2.5))" in str(cost)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "tolerance", "best", "words"),
+    [
+        ({"x": (0.0, 1.0)}, 0.1, 0.5, []),
+        ({"x": (0.0, 1.0)}, 0.1, 1.0, ["x above 1 was not considered", "reaches 1.1", "evaluate=(0, 1.1)"]),
+        ({"x": (0.0, 1.0)}, {"x": (-0.1, 0)}, 1.0, []),
+        ({"x": (0.0, 1.0)}, {"x": (-0.1, 0)}, 0.0, ["x below 0 was not considered", "reaches -0.1"]),
+        ({"x": so.Float(0, 1, evaluate=(-1, 2))}, 0.1, 1.0, []),
+        ({"x": so.Float(0.1, 1, log=True)}, 0.1, 1.0, ["x above 1", "reaches 1.1"]),
+        ({"x": (0.5, 1.0)}, "10%", 1.0, ["x above 1", "reaches 1.1"]),
+        ({"x": so.Integer(0, 5)}, 2, 5, ["x above 5", "reaches 7", "a wider range would"]),
+        ([(0.0, 1.0)], so.Ellipsoid([[0.01]]), 1.0, ["variable 0 above 1", "reaches 1.1"]),
+        (so.Grid.linspace(0, 1, 11), 0.1, 1.0, []),
+    ],
+)  # fmt: skip
+def test_the_side_that_was_not_considered_is_named(ranges, tolerance, best, words):
+    settings = np.linspace(*((0, 5) if isinstance(best, int) else (0.5, 1.0) if tolerance == "10%" else (0.1, 1.0) if "log=True" in str(ranges) else (0.0, 1.0)), 6)  # fmt: skip
+    points = [{"x": x} if isinstance(ranges, dict) else [x] for x in settings.tolist()]
+    model = so.GP(so.SE(2.0 if isinstance(best, int) else 0.3), 0.01)
+    data = points, [-abs(x - best) for x in settings]
+    text = str(so.assess(data, ranges, tolerance, model=model))
+    assert all(word in text for word in words) and ("cut off" in text) == bool(words)
+
+
+def test_notebooks_show_tables_and_everything_is_escaped():
+    campaign = so.Campaign({"<b>x": (0.0, 1.0), "kind": ["<script>", "b"]}, {"<b>x": 0.1}, who="<img>")
+    campaign.tell({"<b>x": 0.5, "kind": "<script>"}, 1.0)
+    campaign.tell({"<b>x": 0.6, "kind": "b"}, failed="<i>")
+    result = campaign.result
+    assessment = so.assess(campaign.trials, {"<b>x": (0.0, 1.0), "kind": ["<script>", "b"]}, {"<b>x": 0.1})
+    for shown in (campaign, result, result.profile([0, 1]), assessment):
+        html = shown._repr_html_()
+        assert html.startswith("<table>") and "&lt;" in html and len(repr(shown).splitlines()) == 1
+        assert not any(tag in html for tag in ("<b>", "<script>", "<i>", "<img>"))
+    assert repr(campaign) == "Campaign(in memory: 1 done, 1 failed)"
+    empty = so.Campaign(LINE, 0.1)
+    assert "nothing is known yet" in empty.result._repr_html_() and repr(empty.result) == "Result(nothing is known yet)"
+    assert empty._repr_html_().startswith("<table>")

@@ -680,3 +680,26 @@ def test_points_in_mixed_units_are_readable():
     optimizer = Optimizer(Points([[0.00012, 1800.0, -10.0]]), Ball(0.0), GP(SE(0.3), 0.1))
     optimizer.tell(optimizer.ask(), 1.0)
     assert "decision [0.00012, 1800, -10] after 1 rounds" in str(optimizer.report())
+
+
+def test_rounds_that_were_told_as_points_are_candidates_for_the_report():
+    """Thirty settings, rounded, told as plain points: once only the first, told as a query, could be reported."""
+    optimizer = stableopt.Optimizer(stableopt.Space({"x": (0, 10)}), stableopt.Rectangle([0.5]))
+    query = optimizer.ask()
+    optimizer.tell(query, -((query.point["x"] - 3) ** 2))
+    for x in np.linspace(0, 10, 21).round(1).tolist():
+        optimizer.tell({"x": x}, -((x - 3) ** 2))
+    assert optimizer.report().decision["x"] == pytest.approx(3.0, abs=0.5)
+
+
+def test_data_from_before_the_first_query_are_no_candidates():
+    optimizer = stableopt.Optimizer(
+        stableopt.Grid.linspace(0, 1, 11), stableopt.Ball(0.1), stableopt.GP(stableopt.SE(0.3), 0.1)
+    )
+    optimizer.tell([[0.1], [0.9]], [5.0, 0.0])
+    assert {d[0] for d in map(optimizer.state.setting.translation.decision, optimizer.state.tried())} == {0.1, 0.9}
+    query = optimizer.ask()
+    optimizer.tell(query, 0.0)
+    optimizer.tell([0.5], 0.0)
+    tried = [optimizer.state.setting.translation.decision(i)[0] for i in optimizer.state.tried()]
+    assert tried == [query.decision[0], 0.5]

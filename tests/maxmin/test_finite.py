@@ -27,7 +27,7 @@ from scipy import ndimage
 
 import stableopt.maxmin.lists.listing as structure
 import stableopt.maxmin.lists.solvers as finite
-from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Points, Rectangle
+from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Points, Rectangle, Relative
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.maxmin.lists.solvers import AxisMinima, Lists, OverTheta, Pairwise, Sliding, Successive
 
@@ -424,3 +424,22 @@ def test_many_lists_turned_around_are_the_same_lists(eps, monkeypatch):
     assert turned._ranks is not None and as_lists._ranks is None
     monkeypatch.setattr(finite, "GATHERED", 2**22)
     assert np.array_equal(turned.all_minima(values), as_lists.all_minima(values))
+
+
+@pytest.mark.parametrize(
+    "domain", [Grid.linspace([0, 0], [1, 1], [6, 6]), Points([[0, 0], [0.2, 0], [0.1, 0.3], [1, 1]])]
+)
+@pytest.mark.parametrize("box", [Rectangle([(-0.2, 0.4), 0.2]), Relative([(-0.5, 0.1), (0.0, 0.5)])], ids=str)
+def test_a_tolerance_may_differ_up_and_down(domain, box):
+    def reached(x, z):
+        ends = (
+            [(-0.2, 0.4), (-0.2, 0.2)] if isinstance(box, Rectangle) else [(-0.5 * x[0], 0.1 * x[0]), (0, 0.5 * x[1])]
+        )
+        return all(low - 1e-9 <= b - a <= high + 1e-9 for a, b, (low, high) in zip(x, z, ends, strict=True))
+
+    solver = Listing(domain, box).solver
+    for i, x in enumerate(domain.points):
+        assert solver.members(i).tolist() == [j for j, z in enumerate(domain.points) if reached(x, z)]
+    half = box.scaled(0.5)
+    assert half.ends(2)[0].tolist() == [0.1, 0.1] if isinstance(box, Rectangle) else [0.25, 0.0]
+    assert Rectangle([(-0.3, 0.3)]) == Rectangle([0.3])

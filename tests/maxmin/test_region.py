@@ -85,6 +85,19 @@ def ellipsoid(draw, space, names):
 
 
 @st.composite
+def skewed(draw, width):
+    """The same width, or one that is smaller to one side."""
+    less = draw(st.sampled_from([0.0, 0.3, 1.0]))
+    return width if draw(st.booleans()) else draw(st.sampled_from([(-width, less * width), (-less * width, width)]))
+
+
+def moved(widths, offset):
+    """How much of its width each offset takes, by the definition: that to its own side."""
+    ends = [w if isinstance(w, tuple) else (-w, w) for w in (widths if isinstance(widths, tuple) else [widths] * len(offset))]  # fmt: skip
+    return np.array([high if d > 0 else -low for (low, high), d in zip(ends, offset, strict=True)])
+
+
+@st.composite
 def perturbations(draw, space, names=None):
     names = names or draw(st.lists(st.sampled_from(list(ranges(space))), min_size=1, unique=True))
     chosen = [ranges(space)[n] for n in names]
@@ -94,10 +107,11 @@ def perturbations(draw, space, names=None):
     if kind == "ball":
         return Ball(1.0, draw(st.sampled_from(NORMS)), scales=widths, columns=names)
     if kind == "rectangle":
-        return Rectangle([0.0 if draw(st.booleans()) else w for w in widths], columns=names)
+        return Rectangle([0.0 if draw(st.booleans()) else draw(skewed(w)) for w in widths], columns=names)
     if kind == "relative":
         most = [0.99 * (v.high - v.low) / max(abs(v.low), abs(v.high)) for v in chosen]
-        return Relative([min(draw(st.sampled_from([0.0, 0.02, 0.3, 0.9])), m) for m in most], columns=names)
+        sizes = [min(draw(st.sampled_from([0.0, 0.02, 0.3, 0.9])), m) for m in most]
+        return Relative([draw(skewed(size)) for size in sizes], columns=names)
     return ellipsoid(draw, space, names)
 
 
@@ -114,9 +128,9 @@ def member(p, space, x, z, slack=1e-8):
     a, b = (np.array([float(q[n]) for n in names]) for q in (x, z))
     away, rounding = np.abs(b - a), 1e-12 * np.maximum(np.abs(a), np.abs(b)) + slack * 1e-3 * np.abs(b - a)
     if isinstance(p, Relative):
-        return bool(np.all(away <= np.broadcast_to(p.fractions, len(a)) * np.abs(a) * (1 + slack) + rounding))
+        return bool(np.all(away <= moved(p.fractions, b - a) * np.abs(a) * (1 + slack) + rounding))
     if isinstance(p, Rectangle):
-        return bool(np.all(away <= np.broadcast_to(p.half_widths, len(a)) * (1 + slack) + rounding))
+        return bool(np.all(away <= moved(p.half_widths, b - a) * (1 + slack) + rounding))
     if isinstance(p, Ball):
         scales = np.broadcast_to(1.0 if p.scales is None else p.scales, len(a))
         return bool(np.linalg.norm(away / scales, ord=p.order) <= p.eps * (1 + slack) + (rounding / scales).sum())

@@ -20,6 +20,7 @@ from stableopt.base.values import Value
 from stableopt.campaign.events import DONE, STATUSES, Changed, Created, Imported, Ledger, Trial
 from stableopt.campaign.record import Record, optimizer_of
 from stableopt.campaign.results import Result, worst_cases
+from stableopt.campaign.show import table
 from stableopt.campaign.store import Memory, Store, name_of
 from stableopt.campaign.tables import experiments, frame, points_of, rows_of
 from stableopt.campaign.telling import Desk, Outcome, recorded_as
@@ -30,6 +31,8 @@ from stableopt.loop.rules import Algorithm
 from stableopt.loop.schedules import Schedule
 from stableopt.model.gp import GP
 from stableopt.model.learning import Learned
+
+_SHOWN = 20  # trials in a notebook
 
 
 class Setup(TypedDict, total=False):
@@ -279,6 +282,13 @@ class Campaign(AskAndTell):
         where = "in memory" if self.file is None else str(self.file)
         counts = ", ".join(f"{n} {status}" for status, n in self.counts.items() if n or status == DONE)
         return f"Campaign({where}: {counts})"
+
+    def _repr_html_(self) -> str:
+        """The trials as a table, the last ones first, for notebooks."""
+        rows = self.trials[::-1]
+        shown = [list(row.values()) for row in rows[:_SHOWN]]
+        more = f", the last {_SHOWN} of {len(rows)} trials" if len(rows) > _SHOWN else ""
+        return table(list(rows[0]) if rows else ("trial",), shown, f"{self!r}{more}")
 
 
 def _has(ledger: Ledger, data: Imported) -> bool:

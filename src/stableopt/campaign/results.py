@@ -18,11 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.checks import numbers
+from stableopt.campaign.show import table
 from stableopt.loop.answers import Report, readable
 from stableopt.loop.measurements import Data, Measurement
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.proof import proved
 from stableopt.loop.reporting import report
+from stableopt.loop.settings import cut_off
 from stableopt.loop.state import State
 from stableopt.loop.updates import rescaled
 from stableopt.maxmin.solver import Index
@@ -134,6 +136,17 @@ class Answer(Generic[Decision]):
             print("\r\033[K", end="", file=sys.stderr, flush=True)
         return Profile(tuple(rows), self.sign)
 
+    def __repr__(self) -> str:
+        kind, t = type(self).__name__, self._state.t
+        if not t:
+            return f"{kind}(nothing is known yet)"
+        low, high = self.worst_case[1:]
+        return f"{kind}({readable(self.decision)}: worst case between {low:.4g} and {high:.4g}, after {t} values)"
+
+    def _repr_html_(self) -> str:
+        """The numbers that matter as a table, for notebooks."""
+        return table((), self._lines(), type(self).__name__)
+
     def _lines(self) -> list[tuple[str, str]]:
         worst = self.worst_case
         beyond, better = "above" if self.sign > 0 else "below", f"at most {self.regret_bound:.4g} better"
@@ -144,6 +157,7 @@ class Answer(Generic[Decision]):
             ("decision", readable(self.decision)),
             ("worst case", f"between {worst.lower:.4g} and {worst.upper:.4g}, at {readable(worst.point)}"),
             ("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})"),
+            *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
             *self._remarks(),
         ]
 
@@ -183,14 +197,16 @@ class Result(Answer[Decision]):
         """The same result with another reason why it ended."""
         return Result(self.optimizer, self.sign, stopped, self.errors)
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[tuple[str, str]]:
         state = self._state
         failed = f", {len(state.failures)} failed" if state.failures else ""
         stopped = f" (stopped by {self.stopped})" if self.stopped else ""
-        lines = [*self._lines(), ("after", f"{state.t} values{failed}{stopped}")]
-        return "\n".join(f"{name:<12}{text}" for name, text in lines)
+        known = super()._lines() if state.t else [("decision", "nothing is known yet: tell at least one value first")]
+        return [*known, ("after", f"{state.t} values{failed}{stopped}")]
 
-    __repr__ = __str__
+    def __str__(self) -> str:
+        lines = self._lines()
+        return "\n".join(f"{name:<12}{text}" for name, text in lines)
 
 
 class Assessment(Answer[Decision]):
@@ -230,7 +246,11 @@ class Assessment(Answer[Decision]):
         lines += [f"{'':<12}{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in seen]
         return "\n".join(lines)
 
-    __repr__ = __str__
+    def _repr_html_(self) -> str:
+        seen = [self._seen(*each) for each in self._leading]
+        past = [(readable(d), low, high) for d, low, high in seen]
+        header = ("past decision", "worst case from", "to")
+        return table((), self._lines(), "Assessment") + table(header, past, "The best guarantees of the past")
 
 
 class ProfileRow(NamedTuple):
@@ -242,7 +262,7 @@ class ProfileRow(NamedTuple):
     optimum_bound: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile:
     """How decision and guarantee change with the tolerance; `stableopt.plots.profile` draws it."""
 
@@ -257,6 +277,16 @@ class Profile:
 
     def __getitem__(self, i: int) -> ProfileRow:
         return self.rows[i]
+
+    def __repr__(self) -> str:
+        factors = ", ".join(f"{row.factor:g}" for row in self.rows)
+        return f"Profile({len(self.rows)} tolerances: {factors} times the given one)"
+
+    def _repr_html_(self) -> str:
+        """The rows as a table, for notebooks."""
+        header = ("tolerance", "worst case from", "to", "decision")
+        rows = [(f"{r.factor:g}×", r.worst_case.lower, r.worst_case.upper, readable(r.decision)) for r in self.rows]
+        return table(header, rows, "Stability profile")
 
     def __str__(self) -> str:
         lines = ["tolerance   worst case between     decision"]

@@ -14,6 +14,7 @@ from stableopt.loop.space import SpaceSetting
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Groups, UncertaintySet, continuous
+from stableopt.sets.variables import Float, Variable
 
 _ROUNDED = 0.01  # of a range: who sets 44.5 was asked for 44.40177, most likely
 
@@ -48,6 +49,34 @@ def _apart_in_space(setting: SpaceSetting, asked: Array, done: Array) -> float:
     x = region.clip(asked[None, : region.dim])
     reached = region.points(x, region.scenario_of(x, done[None]))[0]
     reached[region.dim :] = asked[region.dim :]  # a parameter has no tolerance
-    fine = np.array([v.choices is None for v in parts for _ in range(v.width)])
-    near = np.abs(reached - done) <= np.where(fine, _ROUNDED, 1e-9)
+    near = np.abs(reached - done) <= [_rounding(v) for v in parts for _ in range(v.width)]
     return float(np.abs(asked - done).max()) if near.all() else math.inf
+
+
+def _rounding(v: Variable) -> float:
+    """How far a coordinate may be off if it was only rounded: half a step, or a part of the range."""
+    if v.choices is not None:
+        return 1e-9
+    return max(_ROUNDED, 0.5 * v.step / (v.high - v.low)) if isinstance(v, Float) and v.step is not None else _ROUNDED
+
+
+def cut_off(setting: Setting, decision: Any) -> list[str]:
+    """What the tolerance of a decision reaches and nobody considered, and what would: a sentence each.
+
+    On a list, the adversary moves within the list, whatever the tolerance says.
+    """
+    where = cast("object", setting)
+    if not isinstance(where, SpaceSetting):
+        return []
+    space, found = where.region.points_space, []
+    for column, wanted, limit in where.region.cut_off(decision):
+        owner = next(v for v, c in zip(space.parts, space.columns, strict=True) if column in c)
+        side, name = "below" if wanted < limit else "above", space.labels[column]
+        name = name if space.names is not None else f"variable {name}"
+        remedy = "a wider range would"
+        if isinstance(owner, Float):
+            low, high = owner.evaluate or (owner.low, owner.high)
+            ends = f"({min(low, wanted):.6g}, {max(high, wanted):.6g})"
+            remedy = f"Float({owner.low:.6g}, {owner.high:.6g}, evaluate={ends}) does"
+        found.append(f"{name} {side} {limit:.4g} was not considered, but the tolerance reaches {wanted:.4g}: {remedy}")
+    return found

@@ -126,9 +126,13 @@ class State(ReadOnly, Generic[Index]):
         return self.setting.candidates(draw=self.t)
 
     def tried(self) -> list[Index]:
-        """The decisions that rounds were asked for, or else those that the data stand for."""
-        asked = [r.decision_index for r in self.rounds if r.asked]
-        return asked or [r.decision_index for r in self.rounds]
+        """The decisions of the rounds from the first that was asked for on; without any, of all rounds.
+
+        Data that were there before say nothing about what is to be chosen from. But a point that was told in the course
+        of a run was set by somebody: the decision that it stands for is a candidate, too.
+        """
+        first = next((i for i, r in enumerate(self.rounds) if r.asked), 0)
+        return [r.decision_index for r in self.rounds[first:]]
 
     def decision_of(self, point: Index) -> Index:
         """The decision that a point on its own stands for."""

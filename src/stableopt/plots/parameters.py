@@ -20,8 +20,9 @@ import numpy as np
 from stableopt.base.arrays import Array
 from stableopt.base.checks import is_whole
 from stableopt.loop.setting import Setting
+from stableopt.sets.candidates import Candidates
 from stableopt.sets.spaces import Space
-from stableopt.sets.variables import Candidates, Category, Float, Integer, Range, Variable
+from stableopt.sets.variables import Category, Float, Integer, Range, Variable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -111,6 +111,20 @@ class RangeMover(Mover):
             x[:, self._log] = np.log(x[:, self._log])
         return np.asarray((x - self._low) / self._span)
 
+    def extent(self, C: Array) -> tuple[Array, Array]:
+        """Between which x' a move could lead if f could be evaluated anywhere, in the user's units; x if unknown."""
+        return self._values(C), self._values(C)
+
+    def cut_off(self, C: Array) -> tuple[Array, Array, Array]:
+        """The extent of a move from c (1, k), row by row, and by how much each end is beyond where f can be evaluated.
+
+        Two rows, for the lower and the upper end (2, k): where it would lead, where it ends, and whether that is less.
+        """
+        wanted = np.vstack(self.extent(C))
+        limits = np.array(self._ends)
+        beyond = np.array([[1.0], [-1.0]]) * (limits - wanted) > 1e-9 * (limits[1] - limits[0])
+        return wanted, limits, beyond
+
     def _target(self, U: Array) -> Array:
         """U in the user's units, also where it lies outside; on a log scale within its ends, as exp could overflow."""
         return self._values(np.where(self._log, np.clip(U, self._lower, self._upper), U))
@@ -139,7 +153,8 @@ class NormMover(RangeMover):
         self._reach: Array = ends.max(axis=0)
         self._fraction: Array = shares.max(axis=0)
         own, most = np.where(self._reach > 0, ends, shares), np.where(self._reach > 0, self._reach, self._fraction)
-        self._down, self._up = np.where(most > 0, own / _divisor(most), 1.0)
+        self._sides = self._down, self._up = tuple(np.where(most > 0, own / _divisor(most), 1.0))
+        self._scaled = scaled
         self._whole = np.array([isinstance(r, Integer) for r in ranges])
         self.discrete = bool(self._whole.any())
         # Plain: an offset of coordinates that is proportional to s. Others go through the user's units.
@@ -165,6 +180,14 @@ class NormMover(RangeMover):
 
     def _reaches(self, x: Array) -> Array:
         return np.asarray(self._reach + self._fraction * np.abs(x))
+
+    def extent(self, C: Array) -> tuple[Array, Array]:
+        if self._scaled:  # any value of a range: there is nothing beyond
+            return self._ends[0][None], self._ends[1][None]
+        x = self._values(C)
+        low, high = (self._reaches(x) * side for side in self._sides)
+        low, high = (np.where(self._whole, np.fix(end * (1 + 1e-9)), end) for end in (low, high))
+        return x - low, x + high
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
         if self._plain:
@@ -281,7 +304,7 @@ class IntervalMover(NormMover):
 
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], reach: Array, fraction: Array) -> None:
         super().__init__(columns, ranges, math.inf, reach, fraction)
-        self._sides, self._down, self._up = (self._down, self._up), np.ones(self.width), np.ones(self.width)
+        self._down = self._up = np.ones(self.width)  # a scenario is a share of the way to either side
 
     def _way(self, C: Array) -> tuple[Array, Array, Array, Array]:
         """How far it is down and up from C, in coordinates, and how both ends change with C."""

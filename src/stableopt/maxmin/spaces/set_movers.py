@@ -36,6 +36,10 @@ class EllipsoidMover(RangeMover):
         super().__init__(columns, ranges)
         self._root, self._inverse, self._ball = root, np.linalg.inv(root), SlicedBall(root)
 
+    def extent(self, C: Array) -> tuple[Array, Array]:
+        x, reach = self._values(C), np.linalg.norm(self._root, axis=1)
+        return x - reach, x + reach
+
     def move(self, C: Array, S: Array) -> Array:
         x = self._values(C)
         moved = np.clip(x + self.project(C, S) @ self._root.T, *self._ends)
