@@ -15,6 +15,7 @@ from helpers.settings import REPORTING, SETTINGS, asymmetric, objective
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import stableopt as so
 from stableopt import (
     ALGORITHMS,
     GP,
@@ -684,7 +685,7 @@ def test_points_in_mixed_units_are_readable():
 
 def test_rounds_that_were_told_as_points_are_candidates_for_the_report():
     """Thirty settings, rounded, told as plain points: once only the first, told as a query, could be reported."""
-    optimizer = stableopt.Optimizer(stableopt.Space({"x": (0, 10)}), stableopt.Rectangle([0.5]))
+    optimizer = so.Optimizer(so.Space({"x": (0, 10)}), so.Rectangle([0.5]))
     query = optimizer.ask()
     optimizer.tell(query, -((query.point["x"] - 3) ** 2))
     for x in np.linspace(0, 10, 21).round(1).tolist():
@@ -693,9 +694,7 @@ def test_rounds_that_were_told_as_points_are_candidates_for_the_report():
 
 
 def test_data_from_before_the_first_query_are_no_candidates():
-    optimizer = stableopt.Optimizer(
-        stableopt.Grid.linspace(0, 1, 11), stableopt.Ball(0.1), stableopt.GP(stableopt.SE(0.3), 0.1)
-    )
+    optimizer = so.Optimizer(so.Grid.linspace(0, 1, 11), so.Ball(0.1), so.GP(so.SE(0.3), 0.1))
     optimizer.tell([[0.1], [0.9]], [5.0, 0.0])
     assert {d[0] for d in map(optimizer.state.setting.translation.decision, optimizer.state.tried())} == {0.1, 0.9}
     query = optimizer.ask()

@@ -139,9 +139,7 @@ def _by_column(domain: Space, tolerance: Any) -> dict[int, Any]:
     """Which column has which tolerance."""
     if isinstance(tolerance, Mapping):
         return {domain.column(name): given for name, given in tolerance.items()}
-    several = (
-        isinstance(tolerance, Sequence | np.ndarray) and not isinstance(tolerance, str) and np.shape(tolerance) != ()
-    )
+    several = isinstance(tolerance, list | tuple) or (isinstance(tolerance, np.ndarray) and tolerance.ndim > 0)
     if not several or _is_pair(tolerance):
         return dict.fromkeys(domain.numeric, tolerance)
     if len(tolerance) == len(domain.numeric):
