@@ -1,0 +1,102 @@
+"""Processes that work on the file of a campaign and are killed at a random moment, and what is left then.
+
+Each child does one thing after the other (ask, tell, correct, import) and writes a line, unbuffered, as soon as a call
+has returned: what is on such a line was acknowledged.
+"""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import stableopt as so
+
+HISTORY = ("ask", "tell", "correct", "import")
+
+CHILD = """
+import json, os, random, sys
+import stableopt as so
+
+def say(*what):
+    os.write(1, (json.dumps(what) + "\\n").encode())
+
+campaign = so.Campaign({"x": (0.0, 1.0)}, 0.1, file=sys.argv[1], initial=10**6)
+rng, me = random.Random(int(sys.argv[2])), int(sys.argv[2])
+say("start")
+for i in range(10**6):
+    value = me + i / 10**4
+    say("begin", "ask")
+    trial = campaign.ask()
+    say("ask", trial.number, trial.point["x"])
+    say("begin", "tell")
+    campaign.tell(trial, value)
+    say("tell", trial.number, value)
+    say("begin", "correct")
+    campaign.correct(trial.number, value + 0.5)
+    say("correct", trial.number, value + 0.5)
+    say("begin", "import")
+    numbers = campaign.add([{"x": rng.random(), "value": value} for _ in range(3)])
+    say("import", numbers, value)
+"""
+
+
+class Kills:
+    """One file, and one child after the other that is killed while it works on it."""
+
+    def __init__(self, folder: Path, seed: int = 0) -> None:
+        self.file, self._rng = folder / "killed.db", random.Random(seed)
+        self.during: Counter[str] = Counter()
+        self.acknowledged = self.lost = self.damaged = self.stuck = self.children = 0
+        self._known: dict[int, tuple[str, float | None]] = {}  # of each trial what was acknowledged last
+
+    def one_more(self) -> None:
+        """A child that is killed, and a look at what is left."""
+        self.children += 1
+        command = [sys.executable, "-c", CHILD, str(self.file), str(self.children)]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        lines = [child.stdout.readline()] if self._rng.random() < 0.95 else []  # some are killed while they begin
+        time.sleep(self._rng.uniform(0.0, 0.12) if lines else self._rng.uniform(0.0, 0.6))
+        child.send_signal(signal.SIGKILL)
+        lines += child.communicate()[0].splitlines()
+        said = [json.loads(line) for line in lines if line.endswith((b"\n", b"]"))]
+        begun = [what for what in said if what[0] == "begin"]
+        ended = [what[0] for what in said if what[0] not in ("begin", "start")]
+        self.during[begun[-1][1] if len(begun) > len(ended) else "start" if not begun else "ask"] += 1
+        for kind, *what in said:
+            if kind in ("ask", "tell", "correct"):
+                self._known[what[0]] = kind, None if kind == "ask" else what[1]
+            elif kind == "import":
+                self._known.update(dict.fromkeys(what[0], ("import", what[1])))
+        self.acknowledged += len(ended)
+        self._look()
+
+    def _look(self) -> None:
+        """The next command works, and everything that was acknowledged is there."""
+        if not self.file.exists():
+            self.lost += len(self._known)
+            return
+        try:
+            campaign = so.Campaign.open(self.file)
+            trials = campaign.ledger.trials
+        except Exception:
+            self.damaged += 1
+            return
+        for number, (kind, value) in self._known.items():
+            trial = trials.get(number)
+            # A call that was killed may have been recorded although nobody was told: then it is newer.
+            values = [] if trial is None else [e.what.values for e in trial.history if hasattr(e.what, "values")]
+            told = kind in ("ask", "import") or {"value": value} in values
+            if trial is None or not told or (kind == "import" and trial.values != {"value": value}):
+                self.lost += 1
+        if sorted(trials) != list(range(1, len(trials) + 1)):
+            self.damaged += 1
+        try:
+            campaign.tell({"x": 0.5}, 0.0) if not campaign.open_trials else campaign.tell(campaign.open_trials[0], 0.0)
+        except Exception:
+            self.stuck += 1
+        campaign.close()
