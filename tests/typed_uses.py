@@ -59,6 +59,29 @@ def one_call() -> None:
         so.maximize(measured, ranges, 0.1, workers=(executor, 4))
 
 
+def by_hand() -> None:
+    ranges = {
+        "temperature": so.Float(20, 90, step=0.5),
+        "ph": (3.0, 9.0),
+        "cycles": [1, 2, 5],
+        "stirred": [True, False],
+    }
+    campaign = so.Campaign(ranges, {"ph": (-0.1, 0.3)}, environment={"wind": (0, 12)}, minimize=True, file="yield.db")
+    trial: so.Trial = campaign.ask()
+    first, second = campaign.ask(2)
+    campaign.tell(trial, 12.4)
+    campaign.tell(7, 12.9, at={"temperature": 44.5}, noise=0.1)
+    campaign.tell({"temperature": 44.5}, failed="crystals")
+    campaign.abandon(first, "no time")
+    print(campaign.correct(second.number, 12.1).history[-1].who, trial.point, campaign.open_trials)
+    campaign.change(tolerance={"ph": 0.2}, ranges=ranges)
+    numbers: list[int] = campaign.add("results.csv")
+    mean, std = campaign.predict(trial.point)
+    print(numbers, mean, std, campaign.bounds(trial.decision), campaign.result.worst_case.lower, campaign.trials[0])
+    again = so.Campaign.open("yield.db", who="ann")
+    print(again.to_dataframe(), again.counts["open"], again.result.decision)
+
+
 def enough(result: so.Result[Any]) -> bool:
     return result.optimizer.state.t == 8
 

@@ -47,7 +47,8 @@ Told = Query | Mapping[str, object] | Sequence[Mapping[str, object]] | ArrayLike
 class Optimizer:
     """Finds max over decisions of min over A(decision) of an unknown f, from noisy values at points of its choice.
 
-    It is made for research: its defaults are the paper's. `maximize` has others, and the user's words.
+    It is made for research: its defaults are the paper's. `maximize` has others, and the user's words; for experiments
+    by hand there is `Campaign`.
 
     domain: where decisions live: ``Space({"x": (0, 1)})``, ``Grid.linspace(0, 1, 100)`` or ``Points(rows)``.
     uncertainty: what the adversary may do, such as ``Ball(0.1)``, ``Parameters(theta)`` or their product.

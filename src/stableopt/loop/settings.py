@@ -11,6 +11,7 @@ from stableopt.base.arrays import Array
 from stableopt.loop.listed import ListedSetting
 from stableopt.loop.setting import Setting
 from stableopt.loop.space import SpaceSetting
+from stableopt.maxmin.spaces.movers import RangeMover
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Groups, UncertaintySet, continuous
@@ -69,7 +70,7 @@ def cut_off(setting: Setting, decision: Any) -> list[str]:
     if not isinstance(where, SpaceSetting):
         return []
     space, found = where.region.points_space, []
-    for column, wanted, limit in where.region.cut_off(decision):
+    for column, wanted, limit in _beyond(where, np.array([decision])):
         owner = next(v for v, c in zip(space.parts, space.columns, strict=True) if column in c)
         side, name = "below" if wanted < limit else "above", space.labels[column]
         name = name if space.names is not None else f"variable {name}"
@@ -80,3 +81,14 @@ def cut_off(setting: Setting, decision: Any) -> list[str]:
             remedy = f"Float({owner.low:.6g}, {owner.high:.6g}, evaluate={ends}) does"
         found.append(f"{name} {side} {limit:.4g} was not considered, but the tolerance reaches {wanted:.4g}: {remedy}")
     return found
+
+
+def _beyond(setting: SpaceSetting, X: Array) -> list[tuple[int, float, float]]:
+    """Which columns a perturbation would lead beyond where f can be evaluated: column, where to, where it ends."""
+    Z, found = setting.region.base(X), []
+    for mover in setting.region.movers:
+        if isinstance(mover, RangeMover):
+            wanted, limits, beyond = mover.cut_off(Z[:, mover.columns])
+            for side, j in np.argwhere(beyond).tolist():
+                found.append((mover.columns[j], float(wanted[side, j]), float(limits[side, j])))
+    return sorted(found)

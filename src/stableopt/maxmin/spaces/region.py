@@ -23,7 +23,7 @@ import numpy as np
 from stableopt.base.arrays import Array, Mask, cartesian
 from stableopt.base.values import ReadOnly
 from stableopt.maxmin.solver import Choice, Row
-from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, RangeMover, other_rows
+from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, other_rows
 from stableopt.maxmin.spaces.set_movers import movers_of
 from stableopt.sets.domains import Domain, Points
 from stableopt.sets.spaces import Point, Space, keys_of, space_of
@@ -199,16 +199,6 @@ class SpaceRegion(SpaceDecisions):
         for mover, part, C in self._parts(self.base(X)):
             out[:, part] = mover.scenario_of(C, Z[:, mover.place])
         return out
-
-    def cut_off(self, decision: Row) -> list[tuple[int, float, float]]:
-        """Which columns a perturbation would lead beyond where f can be evaluated: column, where to, where it ends."""
-        found = []
-        for mover, _, C in self._parts(self.base(np.array([decision]))):
-            if isinstance(mover, RangeMover):
-                wanted, limits, beyond = mover.cut_off(C)
-                for side, j in np.argwhere(beyond).tolist():
-                    found.append((mover.columns[j], float(wanted[side, j]), float(limits[side, j])))
-        return sorted(found)
 
     def scenarios(self, count: int, seed: int) -> Array:
         """A spread of scenarios: the one that moves nothing, then extreme ones; choices are combined with all."""
