@@ -26,6 +26,7 @@ from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proxim
 _SHARE = 0.2  # of the budget, for the whole scan
 _FIRST = {1: 17, 2: 13, 3: 7}  # scenarios for all decisions, by q; in more dimensions a few scenarios tell little
 _ALTERNATIVES = 6  # discrete ones for all decisions, which no gradient tells apart
+_FILLING = 24  # scenarios that fill the set, for the decisions that still look good
 _CENTRES = 24  # of decisions around the best ones
 _FRONT = 16  # decisions that climb, with a budget of 20,000
 
@@ -148,8 +149,9 @@ class Scan:
             extreme = oracle.project(tried.X, low - FAR * h / norms(h))
             S = np.concatenate([extreme, inner.near_low_points(tried.X, 3)], axis=1)
             tried = tried.beside(S, oracle.values(tried.X, S)).best(max(3, share / 60))
-            # The best of these with more of the spread, and with more low points.
-            more = self._against(oracle, tried.X, self.spread[1:13], inner.near_low_points(tried.X, 8))
+            # The best of these with more of the spread, with more low points, and with some that fill the set.
+            also = [inner.near_low_points(tried.X, 8), region.filling(tried.X, inner.unit[:_FILLING])]
+            more = self._against(oracle, tried.X, self.spread[1:13], np.concatenate(also, axis=1))
             tried = tried.beside(more.S, more.V)
         tried = tried.rows(spread_out(tried.X, tried.V.min(axis=1), self.plan.decisions(_FRONT)))
         active = lowest(tried.V, self.plan.active)
