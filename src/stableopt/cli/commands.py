@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stableopt.base.arrays import Array
+from stableopt.cli import notebook
 from stableopt.cli.reproduce import reproduce
 from stableopt.cli.screen import INTERRUPTED, bars, complain, console, say
 from stableopt.cli.verify import make_folder, verify
@@ -22,6 +23,7 @@ from stableopt.loop.rules import ALGORITHMS
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(verify)
 app.command()(reproduce)
+notebook.register(app)
 
 # (problem, initial points, rounds, rounds that the table shows)
 _PLAYS = (("peaks", 3, 30, (5, 15, 30)), ("polynomial", 10, 100, (20, 50, 100)))

@@ -1,0 +1,378 @@
+"""The lab notebook: a campaign from the command line. A table for people, ``--json`` for programs.
+
+Exit code 2 and one line on stderr for whatever is refused; then nothing was recorded.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import tomllib
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from stableopt.cli import page
+from stableopt.cli.screen import complain, console, refuse, say
+
+Campaign = Any  # stableopt's: a command imports what it needs, so that the others start fast
+Trial = Any
+Book = Annotated[Path, typer.Option("--notebook", "-b", help="The notebook's file.")]
+Json = Annotated[bool, typer.Option("--json", help="JSON for programs, in place of a table.")]
+Who = Annotated[str | None, typer.Option("--who", help="Who does this; by default the user.")]
+At = Annotated[list[str], typer.Option("--at", help="A setting that was really used: name=value.")]
+Failed = Annotated[str | None, typer.Option("--failed", help="Why there is no value.")]
+Noise = Annotated[float | None, typer.Option("--noise", help="The standard deviation of this value.")]
+Number = Annotated[int, typer.Argument(metavar="TRIAL", help="The number of the trial.")]
+
+BOOK = Path("stableopt.toml")
+_NUMBERS = {"ignore_unknown_options": True}  # -3.2 is a value
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of the notebook."""
+    for command in (init, ask, tell, correct, abandon, export, status, report, predict):
+        app.command(context_settings=_NUMBERS, rich_help_panel="Lab notebook")(command)
+    app.command("import", rich_help_panel="Lab notebook")(import_)
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What cannot be done is said in a line, and remarks are lines as well."""
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
+        try:
+            yield
+        except (ValueError, TypeError, OSError) as error:
+            refuse(" ".join(str(error).split()))
+    for remark in remarks:
+        complain(f"note: {remark.message}")
+
+
+@contextmanager
+def _opened(book: Path, who: str | None = None) -> Iterator[Campaign]:
+    with _refusing():
+        campaign, changed = page.opened(book, who)
+        if changed:
+            complain(f"note: {book} has changed: another {', '.join(changed)} from now on, which is recorded")
+        try:
+            yield campaign
+        finally:
+            campaign.close()
+
+
+def init(
+    book: Book = BOOK,
+    ranges: Annotated[
+        list[str], typer.Option("--range", help="20:90, 20:90:0.5, 1:12:integer, 0.1:9:log, or a,b,c, after name=.")
+    ] = [],  # noqa: B006
+    tolerance: Annotated[
+        list[str], typer.Option(help="How far a setting may be off: name=4, name=2%, name=-0.1:0.3.")
+    ] = [],  # noqa: B006
+    environment: Annotated[list[str], typer.Option(help="What can be set only in the experiment, like a range.")] = [],  # noqa: B006
+    value: Annotated[str, typer.Option(help="What the values are called.")] = "value",
+    minimize: Annotated[bool, typer.Option("--minimize", help="Small values are good.")] = False,
+) -> None:
+    """Begin a notebook: asks for ranges and tolerances, or takes them as options."""
+    with _refusing():
+        database = book.with_suffix(".db")
+        for there in (book, database):
+            if there.exists():
+                raise ValueError(f"expected a new notebook, got {there}, which is there: use another --notebook")
+        if ranges:
+            tables = _typed(ranges, tolerance, environment)
+        else:
+            tables, value, minimize = _asked_for()
+        content = {"file": database.name, "value": value, "minimize": minimize, **tables}
+        text = page.written(content)
+        page.check(tomllib.loads(text))
+        with book.open("x", encoding="utf-8") as file:
+            file.write(text)
+        say(f"wrote {book}; stableopt ask proposes the first experiment")
+
+
+def _typed(ranges: Sequence[str], tolerance: Sequence[str], environment: Sequence[str]) -> dict[str, Any]:
+    parts = (("ranges", ranges, page.typed_range), ("tolerance", tolerance, page.typed_tolerance))
+    tables: dict[str, Any] = {}
+    for table, texts, read in (*parts, ("environment", environment, page.typed_range)):
+        tables[table] = {}
+        for text in texts:
+            name, rest = page.pair(text)
+            if name in tables[table]:
+                raise ValueError(f"expected {name!r} once in {table}, got it twice")
+            tables[table][name] = read(rest)
+    return tables
+
+
+def _asked_for() -> tuple[dict[str, Any], str, bool]:
+    """What a person answers."""
+    try:
+        tables: dict[str, Any] = {"ranges": {}, "tolerance": {}, "environment": {}}
+        while name := _answer("A setting that you decide (empty: that was all)"):
+            tables["ranges"][name] = _until_good(
+                "  its range (20:90, 1:12:integer), or choices (a,b,c)", page.typed_range
+            )
+            if not _are_choices(tables["ranges"][name]):
+                off = _until_good("  how far it may be off (4, or 2%; empty: not at all)", _optional_tolerance)
+                tables["tolerance"] |= {} if off is None else {name: off}
+        while name := _answer("What can be set in the experiment, but not afterwards (empty: nothing more)"):
+            tables["environment"][name] = _until_good("  its range", page.typed_range)
+        value = _answer("What is measured") or "value"
+        return tables, value, typer.confirm("Are small values good?", default=False)
+    except (click.Abort, EOFError):
+        raise ValueError(
+            "expected answers, or options such as --range temperature=20:90: nothing was written"
+        ) from None
+
+
+def _are_choices(given: Any) -> bool:
+    return isinstance(given, list) and isinstance(given[0], str)
+
+
+def _answer(question: str) -> str:
+    return str(typer.prompt(question, default="", show_default=False)).strip()
+
+
+def _optional_tolerance(text: str) -> Any:
+    return page.typed_tolerance(text) if text else None
+
+
+def _until_good(question: str, read: Callable[[str], Any]) -> Any:
+    while True:
+        try:
+            return read(_answer(question))
+        except ValueError as error:
+            complain(str(error))
+
+
+def ask(
+    n: Annotated[int, typer.Option("-n", min=1, help="How many.")] = 1,
+    book: Book = BOOK,
+    as_json: Json = False,
+    who: Who = None,
+) -> None:
+    """Propose the next experiments: open trials, until they are told."""
+    with _opened(book, who) as campaign:
+        _show_trials(campaign.ask(n), campaign, as_json)
+
+
+def tell(
+    trial: Annotated[str, typer.Argument(help='The number of the trial; "new" for settings that nobody asked for.')],
+    value: Annotated[str | None, typer.Argument(help="What was measured.")] = None,
+    at: At = [],  # noqa: B006
+    failed: Failed = None,
+    noise: Noise = None,
+    book: Book = BOOK,
+    as_json: Json = False,
+    who: Who = None,
+) -> None:
+    """Record what came out of a trial."""
+    with _opened(book, who) as campaign:
+        y = None if value is None else page.number(value)
+        if trial == "new":
+            told = campaign.tell(_settings(campaign, at, {}), y, noise=noise, failed=failed)
+        else:
+            number = page.trial_number(trial)
+            where = _settings(campaign, at, campaign.trial(number).point) if at else None
+            told = campaign.tell(number, y, at=where, noise=noise, failed=failed)
+        _show_trials([told], campaign, as_json)
+
+
+def correct(
+    trial: Number,
+    value: Annotated[str | None, typer.Argument(help="The right value.")] = None,
+    at: At = [],  # noqa: B006
+    failed: Failed = None,
+    noise: Noise = None,
+    book: Book = BOOK,
+    as_json: Json = False,
+    who: Who = None,
+) -> None:
+    """Replace the outcome of a trial; the earlier one stays in its history."""
+    with _opened(book, who) as campaign:
+        y = None if value is None else page.number(value)
+        where = _settings(campaign, at, campaign.trial(trial).settings) if at else None
+        _show_trials([campaign.correct(trial, y, at=where, noise=noise, failed=failed)], campaign, as_json)
+
+
+def abandon(
+    trial: Number,
+    why: Annotated[str, typer.Option(help="The reason.")] = "",
+    book: Book = BOOK,
+    as_json: Json = False,
+    who: Who = None,
+) -> None:
+    """Give up an open trial: it will not be made."""
+    with _opened(book, who) as campaign:
+        _show_trials([campaign.abandon(trial, why)], campaign, as_json)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="A CSV file with a column for every setting and one for the values.")],
+    book: Book = BOOK,
+    as_json: Json = False,
+    who: Who = None,
+) -> None:
+    """Add earlier experiments from a CSV file; one that was added before is not added again."""
+    with _opened(book, who) as campaign:
+        numbers = campaign.add(file, again=False)
+        if as_json:
+            _print_json({"added": numbers})
+        elif numbers:
+            say(f"added {len(numbers)} experiments as trials {numbers[0]} to {numbers[-1]}")
+        else:
+            say(f"{file} was added before: nothing is new")
+
+
+def export(
+    out: Annotated[Path | None, typer.Option(help="The CSV file to write; by default it is printed.")] = None,
+    book: Book = BOOK,
+    as_json: Json = False,
+) -> None:
+    """All trials as CSV."""
+    with _opened(book) as campaign:
+        rows = campaign.trials
+        text = json.dumps(rows, ensure_ascii=False, indent=1) + "\n" if as_json else _csv(rows)
+        if out is None:
+            typer.echo(text, nl=False)
+        else:
+            out.write_text(text, encoding="utf-8")
+            say(f"wrote {len(rows)} trials to {out}")
+
+
+def status(book: Book = BOOK, as_json: Json = False) -> None:
+    """How many trials there are, and which are open."""
+    with _opened(book) as campaign:
+        if as_json:
+            _print_json({"counts": campaign.counts, "open": [_row(t, campaign) for t in campaign.open_trials]})
+            return
+        say(", ".join(f"{count} {status}" for status, count in campaign.counts.items()))
+        if campaign.open_trials:
+            _show_trials(campaign.open_trials, campaign, False)
+
+
+def report(book: Book = BOOK, as_json: Json = False) -> None:
+    """The decision to use now, and the bounds on its worst case."""
+    with _opened(book) as campaign:
+        if not campaign.counts["done"]:
+            raise ValueError("expected at least one value to go by, got none: stableopt tell records one")
+        result = campaign.result
+        if not as_json:
+            say(str(result))
+            return
+        worst = result.worst_case
+        _print_json(
+            {
+                "decision": result.decision,
+                "worst_case": {"at": worst.point, "lower": worst.lower, "upper": worst.upper},
+                "optimum_bound": result.optimum_bound,
+                "regret_bound": result.regret_bound,
+                "counts": campaign.counts,
+            }
+        )
+
+
+def predict(
+    settings: Annotated[list[str], typer.Argument(help="The settings: name=value, one for each.")],
+    book: Book = BOOK,
+    as_json: Json = False,
+) -> None:
+    """What to expect at settings, and the bounds on their worst case as a decision."""
+    with _opened(book) as campaign:
+        if not campaign.counts["done"]:
+            raise ValueError("expected at least one value to go by, got none: stableopt tell records one")
+        point = _settings(campaign, settings, {})
+        decided = list(page.words_of(page.read(book))["ranges"])
+        answer: dict[str, Any] = {}
+        if set(point) != set(decided) or campaign.ledger.said.environment is None:
+            answer |= campaign.predict(point)._asdict()
+        worst = campaign.bounds({name: point[name] for name in decided if name in point})
+        answer |= {"worst_case": {"at": worst.point, "lower": worst.lower, "upper": worst.upper}}
+        if as_json:
+            _print_json(answer)
+            return
+        if "mean" in answer:
+            say(f"expected    {answer['mean']:.4g} ± {answer['std']:.2g} (one standard deviation, without noise)")
+        say(f"worst case  between {worst.lower:.4g} and {worst.upper:.4g}, at {_text(worst.point)}")
+
+
+def _settings(campaign: Campaign, texts: Sequence[str], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that were typed, and the others as they are."""
+    words, found = campaign.ledger.said, dict(others)
+    for text in texts:
+        name, value = page.pair(text)
+        if others and name not in others:
+            raise ValueError(f"expected one of the settings {list(others)}, got {name!r}")
+        found[name] = words.read(name, value)
+    return found
+
+
+# ------------------------------------------------------------------------------------------------------- what is shown
+
+
+def _row(trial: Trial, campaign: Campaign) -> dict[str, Any]:
+    value = campaign.ledger.said.value
+    row: dict[str, Any] = {"trial": trial.number, "status": trial.status, "settings": trial.settings}
+    return row | {value if value not in row else "value": trial.values.get(value), "why": trial.why}
+
+
+def _show_trials(trials: Sequence[Trial], campaign: Campaign, as_json: bool) -> None:
+    if as_json:
+        _print_json([_row(trial, campaign) for trial in trials])
+        return
+    rows = []
+    for trial in trials:
+        cells = {"trial": trial.number, **trial.settings, **trial.values} | ({"why": trial.why} if trial.why else {})
+        rows.append({name: _cell(cell) for name, cell in (cells | {"status": trial.status}).items()})
+    _show(rows)
+
+
+def _show(rows: Sequence[Mapping[str, str]]) -> None:
+    """A table; where it is too wide for the terminal, one line for every cell."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = Table()
+    for name in names:
+        table.add_column(Text(name), justify="left" if name in ("why", "status") else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(row.get(name, "")) for name in names))
+    wide = console.measure(table, options=console.options.update(max_width=100_000)).maximum
+    if not console.is_terminal:
+        Console(width=wide, markup=False, emoji=False, highlight=False).print(table)  # a pipe has no width
+    elif wide <= console.width:
+        console.print(table)
+    else:
+        width = max(len(name) for name in names)
+        for row in rows:
+            for name, cell in row.items():
+                say(f"{name:<{width}}  {cell}")
+            say("")
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _text(point: Any) -> str:
+    return ", ".join(f"{name} = {_cell(v)}" for name, v in point.items())
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    if rows:
+        table = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        table.writeheader()
+        table.writerows(rows)
+    return text.getvalue()
+
+
+def _print_json(content: Any) -> None:
+    typer.echo(json.dumps(content, ensure_ascii=False, default=lambda array: array.tolist()))
