@@ -660,7 +660,9 @@ def test_the_last_block_varies_fastest():
     assert GP(SE(1.0), 0.1).track(blocks).points.tolist() == expected
 
 
-@pytest.mark.parametrize("wrong", ["x", {}, [[1, 2], [3]], 10**400, 1j, b"a", {1, 2}, object()], ids=lambda wrong: type(wrong).__name__)
+@pytest.mark.parametrize(
+    "wrong", ["x", {}, [[1, 2], [3]], 10**400, 1j, b"a", {1, 2}, object()], ids=lambda wrong: type(wrong).__name__
+)
 def test_points_and_values_that_are_no_numbers_are_refused_in_words(wrong):
     for points, values in ((wrong, [1.0]), ([[0.1]], wrong)):
         with pytest.raises(ValueError, match=r"expected (points|values|X) "):
