@@ -147,7 +147,7 @@ class State(ReadOnly, Generic[Index]):
     @cached_property
     def optimistic(self) -> Choice[Index]:
         """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2), with the β that explores."""
-        return self._solver.maximin(self._bound(math.sqrt(self.explore)), self._hints)
+        return self._solver.maximin(self._exploring, self._hints)
 
     def pessimistic(self, decision: Index) -> Choice[Index]:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
@@ -246,11 +246,11 @@ class State(ReadOnly, Generic[Index]):
 
     def unperturbed(self, decision: Index) -> Index:
         """The point that the decision stands for if nobody perturbs it; of several, the one with the smallest ucb."""
-        return self.setting.home(decision, self._bound(math.sqrt(self.explore)), self._hints)
+        return self.setting.home(decision, self._exploring, self._hints)
 
     def most_promising_point(self) -> Index:
         """The point with the largest ucb, of all that some decision stands for if nobody perturbs it."""
-        return self.setting.peak(self._bound(math.sqrt(self.explore)), self._hints)
+        return self.setting.peak(self._exploring, self._hints)
 
     def random_point(self, seed: int) -> Index:
         """A uniformly random point; the same for the same seed and number of rounds."""
@@ -301,6 +301,12 @@ class State(ReadOnly, Generic[Index]):
         if c not in self._bounds:
             self._bounds[c] = self.posterior.bound(c)
         return self._bounds[c]
+
+    @cached_property
+    def _exploring(self) -> object:
+        """ucb with the β that explores: of the most likely model alone, unless the look is as wide as a certificate."""
+        c = math.sqrt(self.explore)
+        return self._bound(c) if self.explore >= self.beta else self.posterior.exploring_bound(c)
 
     @cached_property
     def _bounds(self) -> dict[float, object]:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import LARGEST_VALUE, number, positive, vector, whole
+from stableopt.base.checks import LARGEST_VALUE, listed, number, numbers, positive, vector, whole
 from stableopt.base.values import Value
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.fit import check_search, fit, param_names, sample
@@ -44,6 +44,7 @@ from stableopt.model.hyperparameters import (
 from stableopt.model.kernels import SE, Categorical, Matern
 from stableopt.model.mixtures import Mixture, TrackedMixture
 from stableopt.model.tracked import TrackedPosterior
+from stableopt.model.weighing import Weighing
 
 KERNELS: dict[str, Callable[[Sequence[float]], Kernel]] = {
     "se": SE,
@@ -64,30 +65,44 @@ _SHORTEST = 0.01  # lengthscale, in units of an input's range
 
 @dataclass(frozen=True, eq=False)
 class Belief(Value):
-    """A belief about f: one GP, or several equally likely ones, in the units of inputs and outputs."""
+    """A belief about f: one GP, or several with weights, in the units of inputs and outputs."""
 
     gps: tuple[GP, ...]
     t: int = 0
     """Number of observations it was learned from."""
+    weights: tuple[float, ...] = ()
+    """How likely each GP is; without any, all are equally likely."""
+    single: GP | None = None
+    """The most likely GP, to explore with; None: all of them explore."""
 
     def __post_init__(self) -> None:
         gps = tuple(self.gps) if isinstance(self.gps, Iterable) else (self.gps,)
         if not gps or not all(isinstance(gp, GP) for gp in gps):
             raise TypeError(f"expected at least one GP in a belief, got {self.gps!r:.200}")
-        object.__setattr__(self, "gps", gps)
+        weights = tuple(numbers(list(listed(self.weights, "the weights of a belief")), "weights of a belief").tolist())
+        if weights and not (len(weights) == len(gps) and min(weights) > 0 and abs(sum(weights) - 1) < 1e-9):
+            raise ValueError(f"expected a weight above 0 for each of {len(gps)} GPs, 1 in all, got {weights}")
+        if not (self.single is None or isinstance(self.single, GP)):
+            raise TypeError(f"expected a GP to explore with, or None, got {self.single!r:.200}")
+        self.__dict__.update(gps=gps, weights=weights)
         whole(self.t, 0, "the number of observations of a belief as 0, 1, 2, ...")
 
     def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior | Mixture:
         """The posterior after the values y at the rows of X; a mixture if there are several GPs."""
+        if self.single is None and len(self.gps) == 1:
+            return self.gps[0].condition(X, y, noise)
         parts = tuple(gp.condition(X, y, noise) for gp in self.gps)
-        return parts[0] if len(parts) == 1 else Mixture(parts)
+        return Mixture(parts, self.weights, None if self.single is None else self.single.condition(X, y, noise))
 
     def track(
         self, blocks: Sequence[Array], observed: Sequence[int] = (), y: ArrayLike = (), noise: ArrayLike | None = None
     ) -> TrackedPosterior | TrackedMixture:
         """The posterior on every combination of rows of the blocks; a mixture if there are several GPs."""
+        if self.single is None and len(self.gps) == 1:
+            return self.gps[0].track(blocks, observed, y, noise)
         parts = tuple(gp.track(blocks, observed, y, noise) for gp in self.gps)
-        return parts[0] if len(parts) == 1 else TrackedMixture(parts)
+        single = None if self.single is None else self.single.track(blocks, observed, y, noise)
+        return TrackedMixture(parts, self.weights, single)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +120,9 @@ class Learned(Value):
     """σ in units of y if it is known; None: it is learned."""
     mean: float | None = None
     """The prior mean in units of y if it is known; None: it is learned."""
-    method: str = "map"
-    """"ml": maximum likelihood; "map": likelihood times priors; "bayes": samples given data and priors."""
+    method: str = "mixture"
+    """"mixture": the most likely model explores, and models around it, weighed by the data, certify. "map": the most
+    likely model alone, by likelihood times priors; "ml": by likelihood; "bayes": samples given data and priors."""
     signal: str = "unit"
     """The variance of a kernel chosen by name: that of the outputs ("unit"), or "learned" as well. Of a kernel that you
     pass, the variance is learned if it has the form ``1.0 * kernel``."""
@@ -122,7 +138,7 @@ class Learned(Value):
     thin: int = 3
 
     def __post_init__(self) -> None:
-        for name, known in (("method", ["ml", "map", "bayes"]), ("signal", ["unit", "learned"])):
+        for name, known in (("method", ["ml", "map", "mixture", "bayes"]), ("signal", ["unit", "learned"])):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise ValueError(f"expected {name} as one of {known}, got {getattr(self, name)!r}")
         named = isinstance(self.kernel, str) and self.kernel in KERNELS
@@ -200,10 +216,15 @@ class Learned(Value):
             afresh = first or powers[1] > powers[0]
             starts, iterations = (_STARTS, 200) if afresh and t <= _MANY else (1, _WARM_ITERATIONS)
             start = fit(start, *data, starts=starts, iterations=iterations, **search).gp
-        drawn = [start]
+        gps: list[GP] = [start]
+        weights: list[float] = []
         if self.method == "bayes":
-            drawn = sample(start, *data, self.samples, burn_in=self.burn_in, thin=self.thin, **search)
-        return Belief(tuple(_in_units(gp, centre, unit) for gp in drawn), t)
+            gps = sample(start, *data, self.samples, burn_in=self.burn_in, thin=self.thin, **search)
+        elif self.method == "mixture":
+            weighing = Weighing(*data, search["noise"], search["priors"], dict(self.priors), search["fixed"])
+            gps, weights = weighing.around(start)
+        single = _in_units(start, centre, unit) if self.method == "mixture" else None
+        return Belief(tuple(_in_units(gp, centre, unit) for gp in gps), t, tuple(weights), single)
 
     def _model(self, dim: int, categories: Sequence[int], centre: float, unit: float) -> GP:
         """The standardised GP from which the first search starts."""
@@ -222,7 +243,7 @@ class Learned(Value):
 
     def _warm(self, model: GP, before: Belief, centre: float, unit: float) -> GP:
         """The model with the hyperparameters of the last belief; with its own, if that was another model."""
-        last = before.gps[-1]
+        last = before.single or before.gps[-1]
         kernel: Kernel = last.kernel
         if isinstance(kernel, Scaled):
             own = min(max(kernel.variance / unit / unit, 1e-6), 1e6)

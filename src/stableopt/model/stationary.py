@@ -42,21 +42,21 @@ class Ingredients(NamedTuple):
 class StationaryBound:
     """mean + c·std and its gradient, for one posterior or a mixture of several."""
 
-    def __init__(self, parts: Sequence[_Stationary]) -> None:
-        self._parts, self._rows = parts, max(128, _TOGETHER // len(parts[0].x))
+    def __init__(self, parts: Sequence[_Stationary], weights: Sequence[float] = ()) -> None:
+        self._parts, self._weights, self._rows = parts, weights, max(128, _TOGETHER // len(parts[0].x))
 
     @classmethod
-    def of(cls, parts: Sequence[Ingredients]) -> Self | None:
-        """For these posteriors, or None where the general way is the right one."""
+    def of(cls, parts: Sequence[Ingredients], weights: Sequence[float] = ()) -> Self | None:
+        """For these posteriors, or None where the general way is the right one; without weights, all weigh the same."""
         found = [_Stationary.of(part) for part in parts]
         known = [part for part in found if part is not None]
-        return cls(known) if len(known) == len(parts) else None
+        return cls(known, weights) if len(known) == len(parts) else None
 
     def __call__(self, Z: Array, c: float) -> Array:
         """The bound at the rows of Z, (n,)."""
         values = np.empty(len(Z))
         for some in self._batches(len(Z)):
-            mean, std = _mixed([part.moments(Z[some], slopes=False) for part in self._parts])
+            mean, std = _mixed([part.moments(Z[some], slopes=False) for part in self._parts], self._weights)
             values[some] = mean + c * std
         return values
 
@@ -68,7 +68,7 @@ class StationaryBound:
         values, gradient = np.empty(len(Z)), np.empty(Z.shape)
         for some in self._batches(len(Z)):
             each = [part.moments(Z[some], slopes=True) for part in self._parts]
-            mean, std = _mixed(each)
+            mean, std = _mixed(each, self._weights)
             values[some] = mean + c * std
             slope = np.divide(c, std, out=np.zeros(len(std)), where=std > 0)
             if len(each) == 1:
@@ -78,7 +78,7 @@ class StationaryBound:
                 part.pull(own, 1 + slope * (own.mean - mean), np.where(own.variance > 0, -slope, 0.0))
                 for part, own in zip(self._parts, each, strict=True)
             ]
-            gradient[some] = np.mean(pulled, axis=0)
+            gradient[some] = average(np.array(pulled), self._weights)
         return values, gradient
 
     def _batches(self, n: int) -> list[slice]:
@@ -95,17 +95,23 @@ class _Moments(NamedTuple):
     V: Array
 
 
-def total(means: Array, variances: Array) -> tuple[Array, Array]:
+def average(parts: Array, weights: Sequence[float]) -> Array:
+    """The average over the first axis; without weights, all parts weigh the same."""
+    return np.asarray(np.tensordot(weights, parts, 1) if len(weights) else parts.mean(axis=0))
+
+
+def total(means: Array, variances: Array, weights: Sequence[float] = ()) -> tuple[Array, Array]:
     """Mean and variance of a mixture from those of its parts (S, n)."""
-    mean = means.mean(axis=0)
-    return mean, variances.mean(axis=0) + np.square(means - mean).mean(axis=0)
+    mean = average(means, weights)
+    return mean, average(variances, weights) + average(np.square(means - mean), weights)
 
 
-def _mixed(each: Sequence[_Moments]) -> tuple[Array, Array]:
+def _mixed(each: Sequence[_Moments], weights: Sequence[float]) -> tuple[Array, Array]:
     """Mean and std of the mixture."""
     if len(each) == 1:
         return each[0].mean, np.sqrt(each[0].variance)
-    mean, variance = total(np.array([own.mean for own in each]), np.array([own.variance for own in each]))
+    means, variances = np.array([own.mean for own in each]), np.array([own.variance for own in each])
+    mean, variance = total(means, variances, weights)
     return mean, np.sqrt(variance)
 
 

@@ -78,7 +78,7 @@ class MixedTask:
 
     def value(self, index: Any) -> float:
         """f at a point."""
-        point = self.domain.decode(np.array(index))
+        point: Any = self.domain.decode(np.array(index))
         return float(self.curves[point["choice"]](np.array([point["x"]]))[0])
 
     def worst(self, report: Report[Any]) -> float:
@@ -95,7 +95,9 @@ class MixedTask:
         x = np.linspace(0.0, 1.0, 1001)
         solver = Listing(Grid([x]), Ball(self.eps)).solver
         minima = np.array([solver.all_minima(curve(x)) for curve in self.curves.values()])
-        reached = [minima[max(0, i - self.neighbours) : i + self.neighbours + 1].min(axis=0) for i in range(len(minima))]
+        reached = [
+            minima[max(0, i - self.neighbours) : i + self.neighbours + 1].min(axis=0) for i in range(len(minima))
+        ]
         return float(np.max(reached))
 
 
@@ -144,7 +146,7 @@ def gaussian(sigma: float) -> Function:
     def errors(uniform: Array) -> Array:
         from scipy.special import ndtri
 
-        return sigma * np.asarray(ndtri(uniform))
+        return np.asarray(sigma * ndtri(uniform), dtype=float)
 
     return errors
 
@@ -155,7 +157,7 @@ def student(sigma: float, degrees: float) -> Function:
     def errors(uniform: Array) -> Array:
         from scipy.special import stdtrit
 
-        return sigma * np.asarray(stdtrit(degrees, uniform))
+        return np.asarray(sigma * stdtrit(degrees, uniform), dtype=float)
 
     return errors
 

@@ -8,7 +8,7 @@ decision exceeds. A statement counts as kept if it is true, or if the summary sa
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -107,7 +107,7 @@ def measure(
     todo = [(*each, model, rounds) for each in missing]
     pool = ProcessPoolExecutor(jobs) if jobs > 1 else None
     try:
-        for rows in (pool.map(_job, todo) if pool else map(_job, todo)):
+        for rows in pool.map(_job, todo) if pool else map(_job, todo):
             if kept is not None:
                 with kept.open("a", encoding="utf-8") as file:
                     file.writelines(json.dumps(asdict(row)) + "\n" for row in rows)
