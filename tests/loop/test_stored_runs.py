@@ -33,7 +33,10 @@ def test_a_file_of_an_earlier_version_is_read_and_goes_on_as_it_was(name):
     close = 1e-4 if name == "mixed space, learned" else 1e-6  # worst cases on a log scale are found more exactly now
     for key in ("lower", "upper", "optimum_upper"):
         assert getattr(report, key) == pytest.approx(stored[key], rel=close, abs=close)
-    assert json.loads(optimizer.to_json()) == stored["run"], "it is written as it was read"
+    again = json.loads(optimizer.to_json())
+    new = {"weights": [], "single": None}  # what a belief did not have then, as it was then
+    known = stored["run"]["learned"] and stored["run"]["learned"] | new
+    assert again == stored["run"] | {"learned": known}, "it is written as it was read"
     if name != "bayes":  # a search may end elsewhere on another processor
         assert plain(report.decision) == pytest.approx(stored["decision"], abs=1e-4)
 

@@ -184,7 +184,7 @@ def largest_variance(y):
 def test_a_run_that_ends_around_one_decision_does_not_forget_how_much_f_varies():
     inputs = np.vstack([X, np.repeat(X[:1], 60, axis=0)])
     many = np.append(Y, np.full(60, Y[0]))
-    gp = Learned().learn(inputs, many, None, Learned().first(2)).gps[0]
+    gp = Learned().learn(inputs, many, None, Learned().first(2)).single
     assert gp.kernel.variance == pytest.approx(largest_variance(many)) and largest_variance(many) > 2 * np.var(many)
 
 
@@ -194,7 +194,7 @@ def test_what_is_learned_is_in_the_units_of_the_data():
     assert log_likelihood(gp, X, 7.0 * Y + 3.0)[0] == pytest.approx(
         log_likelihood(known, X, 7.0 * Y + 3.0)[0], abs=1e-3
     )
-    unit = learned({}, y=7.0 * Y + 3.0).gps[0]
+    unit = learned({}, y=7.0 * Y + 3.0).single
     assert unit.kernel.variance == pytest.approx(largest_variance(7.0 * Y + 3.0))
 
 
@@ -418,7 +418,7 @@ def test_how_to_learn_and_what_was_learned_are_values(how):
     ("options", "message"),
     [
         ({"kernel": "rbf"}, r"expected a kernel or one of \['se', .* got 'rbf'"),
-        ({"method": "mle"}, r"expected method as one of \['ml', 'map', 'bayes'\], got 'mle'"),
+        ({"method": "mle"}, r"expected method as one of \['ml', 'map', 'mixture', 'bayes'\], got 'mle'"),
         ({"signal": 1.0}, "expected signal as one of"),
         ({"noise": 0.0}, "expected noise as a standard deviation above 0, or None to learn it, got 0.0"),
         ({"mean": math.nan}, "expected a finite mean, or None to learn it, got nan"),

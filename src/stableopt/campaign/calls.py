@@ -118,7 +118,7 @@ def maximize(
     noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
     seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.
-    beta, explore: the β that certifies, and the one that explores: ½, and 4 in every fifth round from the 25th on.
+    beta, explore: the β that certifies, and the one that explores: ½, and 6.25 in every fifth round from the 25th on.
     progress: a line with the current guarantee on stderr; by default if that is a terminal.
     callback: called with the result after every evaluation from the first value on; stops if it returns True.
     file: where all of this is recorded, see `Campaign`. A call that was killed goes on when it is called again with

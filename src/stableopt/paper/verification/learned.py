@@ -2,29 +2,49 @@
 
 A run is what `maximize` does with a function that it does not know. After 20, 40 and 80 evaluations three statements
 are compared with the truth: the lower and the upper bound of the reported decision's worst case, and the bound that no
-decision exceeds. A statement counts as kept if it is true, or if the summary said that the model is not to be trusted.
+decision exceeds. A statement is kept if it is true, or if the summary said that the model is not to be trusted.
+
+The negative control is what the defaults were before: the most likely model alone, and β = 4.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from stableopt.campaign.health import health
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.schedules import Alternating, Constant, Schedule
 from stableopt.model.learning import Learned
+from stableopt.paper.verification.checks import Check
 from stableopt.paper.verification.families import FAMILIES
 
 MARKS = (20, 40, 80)
 STATEMENTS = ("lower", "upper", "optimum")
+WIDEST = 1.5  # times the width of the control, on smooth families
 _ROUNDING = 1e-9
+_EVERY_FAMILY, _ALL = 0.9, 0.95
+
+
+class Method(NamedTuple):
+    """How a model is learned, and the two β."""
+
+    name: str
+    model: Learned
+    beta: Schedule
+    explore: Schedule | None
+
+
+DEFAULTS = Method("defaults", Learned(), FRONT_DOOR.beta, FRONT_DOOR.explore)
+CONTROL = Method("control", Learned(method="map"), Constant(4.0), Alternating(0.5, 4.0))
 
 
 @dataclass(frozen=True)
@@ -63,12 +83,12 @@ class Row:
         return self.optimum - self.lower
 
 
-def run(family: str, seed: int, model: Learned, rounds: int = MARKS[-1]) -> list[Row]:
-    """One run, seen at the marks up to ``rounds``."""
+def run(family: str, seed: int, method: Method, rounds: int = MARKS[-1]) -> list[Row]:
+    """One run, seen at the marks up to ``rounds``. All methods of a seed have the same function and noise."""
     task = FAMILIES[family].task(seed)
     errors = task.noise(np.random.default_rng([seed, 1]).random(rounds))
-    options: Any = {"algorithm": FRONT_DOOR.algorithm, "beta": FRONT_DOOR.beta, "explore": FRONT_DOOR.explore}
-    optimizer = Optimizer(task.domain, task.uncertainty, model, **options, seed=seed)
+    options: Any = {"algorithm": FRONT_DOOR.algorithm, "beta": method.beta, "explore": method.explore}
+    optimizer = Optimizer(task.domain, task.uncertainty, method.model, **options, seed=seed)
     rows, seconds = [], 0.0
     for t in range(1, rounds + 1):
         start = process_time()
@@ -76,42 +96,117 @@ def run(family: str, seed: int, model: Learned, rounds: int = MARKS[-1]) -> list
         optimizer.tell(query, task.value(query.point_index) + float(errors[t - 1]))
         seconds += process_time() - start
         if t in MARKS:
-            said = optimizer.report()
+            said, trusted = optimizer.report(), health(optimizer.state).trusted
             bounds = said.lower, said.upper, said.optimum_upper
-            rows.append(Row(family, seed, t, *bounds, task.worst(said), task.optimum, True, seconds))
+            rows.append(Row(family, seed, t, *bounds, task.worst(said), task.optimum, trusted, seconds))
     return rows
 
 
-def _job(job: tuple[str, int, Learned, int]) -> list[Row]:
+def _job(job: tuple[str, int, Method, int]) -> list[Row]:
     return run(*job)
 
 
-def measure(
-    families: Iterable[str],
-    seeds: Sequence[int],
-    model: Learned,
-    *,
-    rounds: int = MARKS[-1],
-    jobs: int = 1,
-    kept: Path | None = None,
-) -> Iterator[list[Row]]:
-    """All runs, seed by seed, as they are done. ``kept``: a file of finished runs, which are not repeated."""
-    done: dict[tuple[str, int], list[Row]] = {}
-    for line in kept.read_text(encoding="utf-8").splitlines() if kept is not None and kept.exists() else ():
-        row = Row(**json.loads(line))
-        done.setdefault((row.family, row.seed), []).append(row)
-    marks = sum(t <= rounds for t in MARKS)
-    wanted = [(family, seed) for seed in seeds for family in families]
-    missing = [each for each in wanted if len(done.get(each, ())) < marks]
-    yield from (done[each][:marks] for each in wanted if each not in set(missing))
-    todo = [(*each, model, rounds) for each in missing]
-    pool = ProcessPoolExecutor(jobs) if jobs > 1 else None
-    try:
-        for rows in pool.map(_job, todo) if pool else map(_job, todo):
+class Measurements(NamedTuple):
+    """Which runs are made, and where finished ones are kept."""
+
+    families: Sequence[str]
+    seeds: Sequence[int]
+    rounds: int = MARKS[-1]
+    jobs: int = 1
+    folder: Path | None = None
+    """Finished runs are kept there, and not repeated."""
+
+    def __call__(self, method: Method) -> Iterator[list[Row]]:
+        """All runs of a method, as they are done."""
+        kept = None if self.folder is None else self.folder / f"learned-{method.name}.jsonl"
+        wanted = [(family, seed) for seed in self.seeds for family in self.families]
+        marks = [t for t in MARKS if t <= self.rounds]
+        done: dict[tuple[str, int], list[Row]] = {}
+        for row in _read(kept):
+            if row.t in marks:
+                done.setdefault((row.family, row.seed), []).append(row)
+        missing = [each for each in wanted if len(done.get(each, ())) < len(marks)]
+        yield from (done[each] for each in wanted if each not in set(missing))
+        jobs = [(*each, method, self.rounds) for each in missing]
+        for rows in _made(jobs, self.jobs):
             if kept is not None:
                 with kept.open("a", encoding="utf-8") as file:
                     file.writelines(json.dumps(asdict(row)) + "\n" for row in rows)
             yield rows
-    finally:
-        if pool:
-            pool.shutdown(cancel_futures=True)
+
+
+def _read(path: Path | None) -> Iterator[Row]:
+    lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
+    return (Row(**json.loads(line)) for line in lines)
+
+
+def _made(jobs: Sequence[tuple[str, int, Method, int]], processes: int) -> Iterator[list[Row]]:
+    if processes == 1:
+        yield from map(_job, jobs)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(_job, jobs)
+
+
+# ------------------------------------------------------------------------------------------------------------ judgement
+
+
+def checks(rows: Sequence[Row], control: Sequence[Row]) -> list[Check]:
+    """Every statement in every family and in all; the width on smooth families; and the control, which must fail."""
+    found = []
+    for j, statement in enumerate(STATEMENTS):
+        what = f"learned: {statement} is true"
+        for family in dict.fromkeys(row.family for row in rows):
+            mine = [row for row in rows if row.family == family]
+            found.append(Check.of(what, family, _kept(mine, j), _EVERY_FAMILY))
+        found.append(Check.of(what, "all families", _kept(rows, j), _ALL))
+    ratios = widths(rows, control)
+    found.append(Check.of(f"learned: at most {WIDEST} times as wide", "smooth families", [r <= WIDEST for r in ratios], 1.0))
+    # Its bound of the optimum is what was wrong where functions are rough.
+    found.append(Check.of("learned: optimum is true, control", "all families", _kept(control, 2), _ALL, fails=True))
+    return found
+
+
+def _kept(rows: Iterable[Row], statement: int) -> list[bool]:
+    return [row.true[statement] or not row.trusted for row in rows]
+
+
+def widths(rows: Sequence[Row], control: Sequence[Row]) -> list[float]:
+    """Median width over the control's on smooth families, at each mark."""
+    smooth = {name for name, family in FAMILIES.items() if family.smooth}
+    ratios = []
+    for t in dict.fromkeys(row.t for row in rows):
+        mine, other = (
+            [row.width for row in some if row.t == t and row.family in smooth] for some in (rows, control)
+        )
+        if mine and other:
+            ratios.append(float(np.median(mine) / np.median(other)))
+    return ratios
+
+
+class Summary(NamedTuple):
+    """Rows at one mark in a few numbers: shares of runs, and mean regret."""
+
+    runs: int
+    true: tuple[float, ...]
+    untrusted: float
+    width: float
+    """The median."""
+    regret: float
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Summary:
+        true = tuple(np.mean([row.true for row in rows], axis=0).tolist())
+        untrusted = float(np.mean([not row.trusted for row in rows]))
+        width, regret = float(np.median([row.width for row in rows])), float(np.mean([row.regret for row in rows]))
+        return cls(len(rows), true, untrusted, width, regret)
+
+
+def summaries(rows: Sequence[Row]) -> Mapping[tuple[str, int], Summary]:
+    """By family and mark; "chosen on", "held out" and "all" are families of families."""
+    groups: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        split = "held out" if FAMILIES[row.family].held_out else "chosen on"
+        for name in (row.family, split, "all"):
+            groups.setdefault((name, row.t), []).append(row)
+    return {key: Summary.of(some) for key, some in groups.items()}
