@@ -75,7 +75,9 @@ def test_a_known_noise_stays_and_the_variance_is_searched():
 @pytest.mark.parametrize(("length", "shorter"), [(0.06, True), (1.0, False)])
 def test_the_data_decide_whether_shorter_or_longer_scales_count(length, shorter):
     inputs = np.random.default_rng(0).random((60, 2))
-    rough = np.linalg.cholesky(SE(length)(inputs, inputs) + 1e-8 * np.eye(60)) @ np.random.default_rng(1).normal(size=60)
+    rough = np.linalg.cholesky(SE(length)(inputs, inputs) + 1e-8 * np.eye(60)) @ np.random.default_rng(1).normal(
+        size=60
+    )
     middle = GP(SE([0.25, 0.25]), 0.05)
     gps, weights = Weighing(inputs, rough / rough.std(), None, PRIORS, {}, ()).around(middle)
     mean = np.dot(weights, [np.log(gp.kernel.kernel.lengthscale[0] / 0.25) for gp in gps])

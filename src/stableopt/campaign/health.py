@@ -8,6 +8,7 @@ Notation
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,12 @@ import numpy as np
 from stableopt.base.arrays import Array
 from stableopt.loop.measurements import Data
 from stableopt.loop.state import State
-from stableopt.model.residuals import leave_one_out
+from stableopt.model.residuals import leave_one_out, most_unusual
 
 _FEWEST = 3  # values, to say anything; and values for each number that is learned
 _UNUSUAL = 0.001  # the chance of a residual that is called unusual, among as many as there are
 _WRONG = 1.5  # times as large as expected, residuals say that the model is wrong
+_CHECKED = 2000  # values at most are compared with all others: that takes t³ steps
 _DRIFT = 4.0  # standard deviations of a correlation with time
 
 
@@ -31,35 +33,49 @@ class Health(NamedTuple):
     words: str
     unusual: tuple[int, ...] = ()
     """Trials, from 1, whose values are far from what all others say of them; the most surprising one first."""
+    off: float = 0.0
+    """How many standard deviations the first of these is off."""
 
 
 def health(state: State) -> Health:
     """How far the model of a state can be trusted."""
     t, learned = state.t, state.objective.learned is not None
-    likely = state.belief.gps[int(np.argmax(state.belief.weights))] if state.belief.weights else state.belief.gps[-1]
-    q = len(likely.kernel.params) + 2
     if t < _FEWEST:
         return Health(False, f"too early to say: {t} value{'s' if t != 1 else ''} so far")
+    if t > _CHECKED:
+        return Health(True, "too many values to compare each of them with all others")
+    likely = state.belief.gps[int(np.argmax(state.belief.weights))] if state.belief.weights else state.belief.gps[-1]
     data = Data.of(state.rounds)
-    posterior = likely.condition(state.setting.inputs(data.points, learned), data.y, data.noise)
-    residuals = leave_one_out(posterior)
-    far = _far(t)
-    unusual = tuple(int(i) + 1 for i in np.argsort(-np.abs(residuals)) if abs(residuals[i]) > far)
-    usual = np.abs(residuals) <= far
-    size = math.sqrt(float(np.mean(residuals[usual] ** 2))) if usual.any() else math.inf
-    if learned and t < _FEWEST * q:
-        return Health(False, f"too early to trust: {t} values for a model that learns {q} numbers", unusual)
-    if len(unusual) > max(1, t // 20):
-        return Health(False, f"not to be trusted: {len(unusual)} of {t} values are far from what it expects", unusual)
-    if size > _WRONG:
-        return Health(False, f"not to be trusted: its errors are {size:.1f} times as large as it expects", unusual)
-    if abs(_trend(residuals)) > _DRIFT:
-        return Health(False, "not to be trusted: values drift with time, which it does not know", unusual)
+    residuals = leave_one_out(likely.condition(state.setting.inputs(data.points, learned), data.y, data.noise))
+    sizes, far = np.abs(residuals), _far(t)
+    most = most_unusual(residuals)
+    unusual = [int(i) for i in np.argsort(-sizes, kind="stable") if sizes[i] > far or i == most]
+    named = tuple(i + 1 for i in unusual), float(sizes[unusual[0]]) if unusual else 0.0
+    doubt = _too_early(t, len(likely.kernel.params) + 2) if learned else ""
+    doubt = doubt or _wrong(residuals, unusual)
+    if doubt:
+        return Health(False, doubt, *named)
     if unusual:
-        trials = " and ".join(str(trial) for trial in unusual)
-        values = f"an unusual value at trial {trials} widens" if len(unusual) == 1 else f"unusual values at trials {trials} widen"
-        return Health(True, f"{values} all bounds", unusual)
+        what = "an unusual value at trial {} widens" if len(unusual) == 1 else "unusual values at trials {} widen"
+        return Health(True, what.format(" and ".join(map(str, named[0]))) + " all bounds", *named)
     return Health(True, "the model explains the data well")
+
+
+def _too_early(t: int, q: int) -> str:
+    return f"too early to trust: {t} values for a model that learns {q} numbers" if t < _FEWEST * q else ""
+
+
+def _wrong(residuals: Array, unusual: Sequence[int]) -> str:
+    """Why the model is not to be trusted, if it is not."""
+    t, usual = len(residuals), np.delete(residuals, unusual)
+    size = math.sqrt(float(np.mean(usual**2))) if len(usual) else math.inf
+    if len(unusual) > max(1, t // 20):
+        return f"not to be trusted: {len(unusual)} of {t} values are far from what it expects"
+    if size > _WRONG:
+        return f"not to be trusted: its errors are {size:.1f} times as large as it expects"
+    if abs(_trend(residuals)) > _DRIFT:
+        return "not to be trusted: values drift with time, which it does not know"
+    return ""
 
 
 def _far(t: int) -> float:

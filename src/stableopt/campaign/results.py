@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.checks import numbers
+from stableopt.campaign.health import Health, health
 from stableopt.campaign.show import table
 from stableopt.loop.answers import Report, readable
-from stableopt.loop.measurements import Data, Measurement
+from stableopt.loop.measurements import Measurement
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.proof import proved
 from stableopt.loop.reporting import report
@@ -28,7 +29,6 @@ from stableopt.loop.settings import cut_off
 from stableopt.loop.state import State
 from stableopt.loop.updates import rescaled
 from stableopt.maxmin.solver import Index
-from stableopt.model.residuals import leave_one_out, most_unusual
 from stableopt.sets.uncertainty import Estimate
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ Decision = TypeVar("Decision")
 """A decision as the user sees it."""
 
 _SHOWN = 5  # past decisions that a printed assessment shows
-_CHECKED = 2000  # values at most, among which an unusual one is looked for: that takes t³ steps
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
 
 
@@ -94,6 +93,11 @@ class Answer(Generic[Decision]):
     def regret_bound(self) -> float:
         """How much better the worst case of another decision can be at most."""
         return self.report.regret_bound
+
+    @cached_property
+    def health(self) -> Health:
+        """How far the model can be trusted, and which values are unusual."""
+        return health(self._state)
 
     @property
     def evaluations(self) -> list[Measurement[Any]]:
@@ -158,24 +162,17 @@ class Answer(Generic[Decision]):
             ("worst case", f"between {worst.lower:.4g} and {worst.upper:.4g}, at {readable(worst.point)}"),
             ("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})"),
             *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
+            ("model", self.health.words),
             *self._remarks(),
         ]
 
     def _remarks(self) -> list[tuple[str, str]]:
         """What a person should look at: a value that is unlike all others, which widens all bounds."""
-        state = self._state
-        if state.t > _CHECKED:
+        if not self.health.unusual:
             return []
-        data = Data.of(state.rounds)
-        inputs = state.setting.inputs(data.points, state.objective.learned is not None)
-        residuals = leave_one_out(state.belief.condition(inputs, data.y, data.noise))
-        i = most_unusual(residuals)
-        if i is None:
-            return []
-        value, off = self.sign * state.rounds[i].y, abs(residuals[i])
-        seen = (
-            f"{value:.4g} at {readable(state.rounds[i].point)} is {off:.2g} standard deviations off what all others say"
-        )
+        first = self._state.rounds[self.health.unusual[0] - 1]
+        value, off = self.sign * first.y, self.health.off
+        seen = f"{value:.4g} at {readable(first.point)} is {off:.2g} standard deviations off what all others say"
         return [("unusual", f"{seen}: it widens all bounds; correct it if it is a mistake, else measure there again")]
 
 

@@ -164,11 +164,18 @@ def verify(
     full: Annotated[bool, typer.Option("--full/--quick", help="A thousand functions, or enough to see it.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the table, the numbers and the figures.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="For all that is random.")] = 0,
+    learned: Annotated[
+        bool, typer.Option("--learned", help="Instead: bounds of models that had to be learned.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes, with --learned.")] = 1,
 ) -> None:
     """Measure whether bounds and certificates hold as often as they promise, and how loose they are."""
     if out is not None:
         make_folder(out)
     started = time.perf_counter()
+    if learned:
+        _conclude(_verify_learned(full, out, seed, jobs), started)
+        return
     with bars(TimeElapsedColumn()) as progress:
         bar = progress.add_task("verifying", total=steps(), completed=-1)
 
@@ -176,28 +183,51 @@ def verify(
             progress.update(bar, description=what, advance=1)
 
         found = gather(FULL if full else QUICK, seed, step)
-    for part, table in ((found.checks, _table), (found.certificates, _looseness), (found.tradeoff, _tradeoff)):
+    if found.checks:
+        console.print(_table(found.checks))
+    for part, table in ((found.certificates, _looseness), (found.tradeoff, _tradeoff)):
         if part:
             console.print(table(found))
     if out is not None and found.checks:
         for path in save(found, out):
             say(f"wrote {path}")
-    wrong = [check for check in found.checks if not check.ok]
-    verdict = (
-        "everything is as it should be"
-        if found.ok
-        else f"{len(wrong)} of {len(found.checks)} lines are not as they should be"
-    )
-    spent = f"{len(found.checks)} lines, {time.perf_counter() - started:.0f} s"
-    if found.stopped:
+    _conclude(found.checks, started, stopped=found.stopped)
+
+
+def _conclude(checks: list[Check], started: float, *, stopped: bool = False) -> None:
+    """The last line, and the exit code."""
+    wrong = [check for check in checks if not check.ok]
+    verdict = "everything is as it should be"
+    if wrong:
+        verdict = f"{len(wrong)} of {len(checks)} lines are not as they should be"
+    spent = f"{len(checks)} lines, {time.perf_counter() - started:.0f} s"
+    if stopped:
         complain(f"stopped early: of what was measured until then, {verdict} ({spent})")
         raise typer.Exit(INTERRUPTED)
     say(f"{verdict} ({spent})")
-    if not found.ok:
+    if wrong:
         raise typer.Exit(1)
 
 
-def _table(found: Evidence) -> Table:
+def _verify_learned(full: bool, out: Path | None, seed: int, jobs: int) -> list[Check]:
+    """How honest bounds are where the model is learned: 40 functions of every family, or two and 40 evaluations."""
+    from stableopt.cli import learned
+    from stableopt.paper.verification.families import FAMILIES
+    from stableopt.paper.verification.learned import Measurements
+
+    seeds, rounds = (range(seed, seed + 40), 80) if full else (range(seed, seed + 2), 40)
+    measurements = Measurements(list(FAMILIES), seeds, rounds, jobs, out)
+    with bars(TimeElapsedColumn()) as progress:
+        bar = progress.add_task("verifying", total=2 * len(FAMILIES) * len(seeds))
+        found = learned.gather(measurements, lambda what: progress.update(bar, description=what, advance=1))
+    console.print(learned.table(found))
+    console.print(_table(found.checks))
+    if out is not None:
+        say(f"wrote {learned.save(found, out)}")
+    return found.checks
+
+
+def _table(checks: list[Check]) -> Table:
     title = "How often it held, and how often it should (in brackets: controls, which must fail)"
     table = Table(title=title, title_justify="left")
     table.add_column("what", no_wrap=True)
@@ -205,7 +235,7 @@ def _table(found: Evidence) -> Table:
     for name in ("held", "promised"):
         table.add_column(name, justify="right")
     table.add_column("verdict", no_wrap=True)
-    for check in found.checks:
+    for check in checks:
         promised = f"≥ {check.promised:g}" if check.must_hold else f"(≥ {check.promised:g})"
         verdict = "holds" if check.kept else "fails"
         shown = Text(verdict, style="green") if check.ok else Text(verdict.upper(), style="bold red")
