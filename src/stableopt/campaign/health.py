@@ -69,12 +69,12 @@ def _wrong(residuals: Array, unusual: Sequence[int]) -> str:
     """Why the model is not to be trusted, if it is not."""
     t, usual = len(residuals), np.delete(residuals, unusual)
     size = math.sqrt(float(np.mean(usual**2))) if len(usual) else math.inf
+    if abs(_trend(residuals)) > _DRIFT:
+        return "not to be trusted: values drift with time, which it does not know"
     if len(unusual) > max(1, t // 20):
         return f"not to be trusted: {len(unusual)} of {t} values are far from what it expects"
     if size > _WRONG:
         return f"not to be trusted: its errors are {size:.1f} times as large as it expects"
-    if abs(_trend(residuals)) > _DRIFT:
-        return "not to be trusted: values drift with time, which it does not know"
     return ""
 
 

@@ -92,7 +92,7 @@ class MixedTask:
     @cached_property
     def optimum(self) -> float:
         """The true worst case of the best decision."""
-        x = np.linspace(0.0, 1.0, 1001)
+        x = np.linspace(0.0, 1.0, 10_001)
         solver = Listing(Grid([x]), Ball(self.eps)).solver
         minima = np.array([solver.all_minima(curve(x)) for curve in self.curves.values()])
         reached = [
