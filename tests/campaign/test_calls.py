@@ -127,8 +127,9 @@ def test_the_true_worst_case_is_between_the_bounds(result):
 
 def test_a_person_can_read_the_result(result):
     text = str(result)
-    assert len(text.splitlines()) == 4 and len(repr(result).splitlines()) == 1
-    for word in ("decision", "temperature", "ph", "worst case", "between", "optimum", "better", "40 values", "budget"):
+    assert len(text.splitlines()) == 5 and len(repr(result).splitlines()) == 1
+    words = ("decision", "temperature", "ph", "worst case", "between", "optimum", "better", "model", "40 values", "budget")
+    for word in words:
         assert word in text
     assert f"{result.worst_case.lower:.4g}" in text and "(searched" in text
 
@@ -164,7 +165,7 @@ def test_a_seed_repeats_a_run_bit_for_bit_and_another_one_does_not():
 
 def test_the_same_objects_are_underneath():
     result = climb(evaluations=6, seed=1)
-    optimizer = so.Optimizer(so.Space(LINE), so.Rectangle([0.1], columns=[0]), algorithm=result.optimizer.algorithm, explore=result.optimizer.exploring, seed=1)  # fmt: skip
+    optimizer = so.Optimizer(so.Space(LINE), so.Rectangle([0.1], columns=[0]), algorithm=result.optimizer.algorithm, beta=result.optimizer.schedule, explore=result.optimizer.exploring, seed=1)  # fmt: skip
     for _ in range(6):
         query = optimizer.ask()
         optimizer.tell(query, hill(query.point))
