@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.base.arrays import Array, cartesian
+from stableopt.base.arrays import Array, cartesian, low_discrepancy
 from stableopt.loop.answers import Report
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.sets.domains import Domain, Grid, Points
 from stableopt.sets.perturbations import Ball, Rectangle
-from stableopt.sets.spaces import Space, low_discrepancy
+from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Groups, Parameters, UncertaintySet
 from stableopt.sets.variables import Integer
 
