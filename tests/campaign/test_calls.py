@@ -571,7 +571,7 @@ def test_a_printed_assessment_solves_only_for_what_it_shows(monkeypatch):
         text = str(found)
     shown = [f"{low:.4g} and {high:.4g}" for _, low, high in found.decisions[:5]]
     assert "past        40 decisions" in text and all(each in text for each in shown)
-    assert len(text.splitlines()) == 9 and len(found.decisions) == 40
+    assert len(text.splitlines()) == 10 and len(found.decisions) == 40
     lowers = [low for _, low, _ in found.decisions]
     assert lowers == sorted(lowers, reverse=True)
     # The general way finds no other five.

@@ -406,15 +406,15 @@ def test_only_observations_with_their_own_noise_have_it():
     optimizer = start("a line")
     for i, x in enumerate(np.linspace(0, 1, 12).tolist()):
         optimizer.tell({"x": x}, 1e4 * math.sin(7 * x), noise=500.0 if i == 3 else None)
-    posterior, gp = optimizer.state.posterior, optimizer.state.belief.gps[0]
+    posterior, gp = optimizer.state.posterior, optimizer.state.belief.single
     own = np.full(12, gp.noise)
     own[3] = 500.0
-    np.testing.assert_allclose(posterior.model.noise_variance, own**2, rtol=1e-9)
+    np.testing.assert_allclose(posterior.model.single.noise_variance, own**2, rtol=1e-9)
     plain = start("a line")
     plain.tell(
         [{"x": x} for x in np.linspace(0, 1, 12).tolist()], [1e4 * math.sin(7 * x) for x in np.linspace(0, 1, 12)]
     )
-    usual = plain.state.belief.gps[0]
+    usual = plain.state.belief.single
     assert gp.noise == pytest.approx(usual.noise, rel=0.5, abs=100), "one noisy observation does not change the others'"
 
 
