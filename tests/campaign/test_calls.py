@@ -128,7 +128,18 @@ def test_the_true_worst_case_is_between_the_bounds(result):
 def test_a_person_can_read_the_result(result):
     text = str(result)
     assert len(text.splitlines()) == 5 and len(repr(result).splitlines()) == 1
-    words = ("decision", "temperature", "ph", "worst case", "between", "optimum", "better", "model", "40 values", "budget")
+    words = (
+        "decision",
+        "temperature",
+        "ph",
+        "worst case",
+        "between",
+        "optimum",
+        "better",
+        "model",
+        "40 values",
+        "budget",
+    )
     for word in words:
         assert word in text
     assert f"{result.worst_case.lower:.4g}" in text and "(searched" in text
