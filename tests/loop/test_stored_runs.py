@@ -24,6 +24,14 @@ def plain(value):
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
+def as_then(now, then):
+    """What is written now without the fields that there were not then, which say nothing: they are empty."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        return {key: as_then(item, then.get(key)) for key, item in now.items() if key in then or item}
+    same = isinstance(now, list) and isinstance(then, list) and len(now) == len(then)
+    return [as_then(*pair) for pair in zip(now, then, strict=True)] if same else now
+
+
 @pytest.mark.parametrize("name", STORED)
 def test_a_file_of_an_earlier_version_is_read_and_goes_on_as_it_was(name):
     stored = STORED[name]
@@ -33,10 +41,7 @@ def test_a_file_of_an_earlier_version_is_read_and_goes_on_as_it_was(name):
     close = 1e-4 if name == "mixed space, learned" else 1e-6  # worst cases on a log scale are found more exactly now
     for key in ("lower", "upper", "optimum_upper"):
         assert getattr(report, key) == pytest.approx(stored[key], rel=close, abs=close)
-    again = json.loads(optimizer.to_json())
-    new = {"weights": [], "single": None}  # what a belief did not have then, as it was then
-    known = stored["run"]["learned"] and stored["run"]["learned"] | new
-    assert again == stored["run"] | {"learned": known}, "it is written as it was read"
+    assert as_then(json.loads(optimizer.to_json()), stored["run"]) == stored["run"], "it is written as it was read"
     if name != "bayes":  # a search may end elsewhere on another processor
         assert plain(report.decision) == pytest.approx(stored["decision"], abs=1e-4)
 
