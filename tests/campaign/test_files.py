@@ -244,3 +244,19 @@ def test_sets_of_ones_own_need_their_functions(tmp_path):
 
 def far(a, b):
     return float(abs(a - b).sum())
+
+
+ADD = "import sys, stableopt as so; c = so.Campaign.open(sys.argv[1]); c.add([{'x': 0.5, 'value': 1.0}]); c.close()"
+
+
+def test_a_file_that_is_open_twice_in_one_process_loses_nothing_to_another_process(tmp_path):
+    """Whoever closes a descriptor of a file gives up all locks of the process on it."""
+    first = so.Campaign(LINE, 0.1, file=tmp_path / "lab.db")
+    second = so.Campaign.open(tmp_path / "lab.db")
+    for i in range(3):
+        first.add([{"x": 0.1 * i, "value": 1.0}])
+        subprocess.run([sys.executable, "-c", ADD, str(tmp_path / "lab.db")], check=True)
+        second.add([{"x": 0.1 * i, "value": 2.0}])
+    code = "import sys, stableopt as so; print(so.Campaign.open(sys.argv[1]).counts['done'])"
+    seen = subprocess.run([sys.executable, "-c", code, str(tmp_path / "lab.db")], check=True, capture_output=True)
+    assert int(seen.stdout) == first.counts["done"] == second.counts["done"] == 9

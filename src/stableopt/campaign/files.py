@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from stableopt.base.locks import Lock
 from stableopt.campaign.events import Event, Happening
 from stableopt.campaign.store import Append, now
 from stableopt.campaign.written import text_of
@@ -29,6 +30,8 @@ _HEADER = b"SQLite format 3\x00"
 _TABLE = """CREATE TABLE events (
     seq INTEGER PRIMARY KEY, time TEXT NOT NULL, who TEXT NOT NULL, kind TEXT NOT NULL, body TEXT NOT NULL)"""
 _INSERT = "INSERT INTO events (time, who, kind, body) VALUES (?, ?, ?, ?)"
+_reading = Lock()
+_descriptors: dict[tuple[int, int, int], int] = {}  # by process and file
 
 
 class File:
@@ -142,6 +145,21 @@ def _appear(new: Path, path: Path) -> None:
         new.replace(path)
 
 
+def _head(path: Path) -> bytes:
+    """The first bytes of a file. They are read once in a process, and its descriptor is never closed.
+
+    POSIX takes all locks that a process has on a file when it closes any descriptor of it: then another process would
+    take itself for the last one, delete the write-ahead log, and what connections here write would be lost.
+    """
+    with _reading:
+        there = path.stat()
+        key = os.getpid(), there.st_dev, there.st_ino
+        if key not in _descriptors:
+            _descriptors[key] = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        os.lseek(_descriptors[key], 0, os.SEEK_SET)
+        return os.read(_descriptors[key], 100)
+
+
 def _check_header(path: Path) -> None:
     """Refuse what is no campaign, without touching it."""
     if not path.is_file():
@@ -149,8 +167,7 @@ def _check_header(path: Path) -> None:
             f"expected the file of a campaign, got {path}, which is not there: Campaign(..., file=...)"
         )
     try:
-        with path.open("rb") as file:
-            head = file.read(100)
+        head = _head(path)
     except OSError as error:
         raise OSError(f"{path} cannot be read: {error.strerror}") from error
     if len(head) < 100 and head[:16] == _HEADER[: len(head[:16])]:
