@@ -2,6 +2,7 @@
 
     python -m benchmarks.faults              # 500 kills
     python -m benchmarks.faults --kills 50
+    python -m benchmarks.faults --commands   # of commands of the notebook
 
 Each process asks, tells, corrects and imports as fast as it can until a SIGKILL ends it. Then the file is opened, all
 that was acknowledged is looked for, and something is told.
@@ -16,20 +17,21 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from helpers.kills import Kills
+from helpers.kills import CommandKills, Kills
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--commands", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         per_file, total, found = 25, 0, []
         while total < arguments.kills:  # a new file now and then, so that its beginning is killed as well
             place = Path(folder) / str(total)
             place.mkdir()
-            kills = Kills(place, arguments.seed + total)
+            kills = (CommandKills if arguments.commands else Kills)(place, arguments.seed + total)
             for _ in range(min(per_file, arguments.kills - total)):
                 kills.one_more()
             found.append(kills)

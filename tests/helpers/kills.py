@@ -103,3 +103,78 @@ class Kills:
         except Exception:
             self.stuck += 1
         campaign.close()
+
+
+NOTEBOOK = """file = "lab.db"
+[ranges]
+x = [0, 1]
+[tolerance]
+x = 0.1
+"""
+
+
+class CommandKills:
+    """The same with commands of the notebook. One whose output is whole was acknowledged; some end before the kill."""
+
+    def __init__(self, folder: Path, seed: int = 0) -> None:
+        self.folder, self._rng = folder, random.Random(seed)
+        (folder / "lab.toml").write_text(NOTEBOOK, encoding="utf-8")
+        self.during: Counter[str] = Counter()
+        self.acknowledged = self.lost = self.damaged = self.stuck = self.children = 0
+        self._known: list[tuple[int, float | None]] = []  # trials, and values that their history has
+        campaign = so.Campaign({"x": (0, 1)}, {"x": 0.1}, file=folder / "lab.db")
+        campaign.ask(2)
+        campaign.tell(1, 1.0)
+        campaign.close()
+        begin = time.monotonic()
+        subprocess.run(self._command("ask"), check=True, stdout=subprocess.DEVNULL)
+        self._usual = time.monotonic() - begin  # so that about half of the commands come to their end
+
+    def _command(self, *words: str) -> list[str]:
+        return [sys.executable, "-m", "stableopt.cli", *words, "--json", "-b", str(self.folder / "lab.toml")]
+
+    def one_more(self) -> None:
+        """A command that is killed, and a look at what is left."""
+        self.children += 1
+        kind = self._rng.choice(HISTORY)
+        trials = so.Campaign.open(self.folder / "lab.db").ledger
+        of = {
+            "tell": [t.number for t in trials.open],
+            "correct": [t.number for t in trials.trials.values() if t.values],
+        }
+        if kind == "tell" and not of["tell"]:
+            kind = "ask"
+        words, value = [kind], float(self.children)
+        if kind in of:
+            words += [str(self._rng.choice(of[kind])), str(value)]
+        if kind == "import":
+            (self.folder / "new.csv").write_text(f"x,value\n0.5,{value}\n0.25,{value}\n", encoding="utf-8")
+            words.append(str(self.folder / "new.csv"))
+        with subprocess.Popen(self._command(*words), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+            time.sleep(self._usual * self._rng.uniform(0.6, 1.4))
+            child.send_signal(signal.SIGKILL)
+            output = child.stdout.read() if child.stdout else b""
+        self.during[kind] += child.returncode == -signal.SIGKILL
+        if output.endswith(b"\n"):
+            answer = json.loads(output)
+            self.acknowledged += 1
+            numbers = answer["added"] if kind == "import" else [trial["trial"] for trial in answer]
+            self._known += [(number, None if kind in ("ask", "import") else value) for number in numbers]
+        self._look()
+
+    def _look(self) -> None:
+        try:
+            campaign = so.Campaign.open(self.folder / "lab.db")
+            trials = campaign.ledger.trials
+        except Exception:
+            self.damaged += 1
+            return
+        for number, value in self._known:
+            history = trials[number].history if number in trials else ()
+            values = [getattr(e.what, "values", {}).get("value") for e in history]
+            self.lost += not history or (value is not None and value not in values)
+        try:
+            campaign.add([{"x": 0.75, "value": 0.5}])
+        except Exception:
+            self.stuck += 1
+        campaign.close()
