@@ -155,7 +155,7 @@ def test_the_next_trial_is_there_before_a_worker_is_free(tmp_path):
             campaign = so.Campaign.open(tmp_path / "c.db")
             waiting = len(campaign.open_trials)
             campaign.close()
-            if waiting == 3:
+            if waiting == 3 or seen:  # what the first one saw counts
                 break
             time.sleep(0.01)
         seen.append(waiting)
@@ -300,8 +300,11 @@ def test_progress_and_callbacks_see_every_evaluation():
 
 
 def test_ctrl_c_returns_what_is_known_and_ends_the_workers(tmp_path):
+    interrupted = []
+
     def interrupt(result):
-        if len(result.evaluations) == 3:
+        if len(result.evaluations) >= 3 and not interrupted:
+            interrupted.append(result)
             signal.raise_signal(signal.SIGINT)
 
     result = call(slow, 2, callback=interrupt, file=tmp_path / "c.db")

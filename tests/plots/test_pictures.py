@@ -543,19 +543,22 @@ def test_every_value_is_foretold_from_all_others(name):
     state, sign = answer.state, getattr(answer, "sign", 1)
     left, right = plots.calibration(answer).axes
     inputs = state.setting.inputs([r.point_index for r in state.rounds], state.objective.learned is not None)
-    y, gp = np.array([r.y for r in state.rounds]), state.belief.gps[0]
-    assert len(state.belief.gps) == 1
+    y, gps = np.array([r.y for r in state.rounds]), state.belief.gps
+    weights = np.array(state.belief.weights or [1 / len(gps)] * len(gps))
     bars = next(c for c in left.containers if hasattr(c, "has_yerr"))
     means = bars.lines[0].get_xydata()
     ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
     off = next(line.get_ydata() for line in right.lines if line.get_label().startswith("measured minus"))
     for i in range(len(y)):
         others = np.arange(len(y)) != i
-        mean, variance = gp.condition(inputs[others], y[others])(inputs[i : i + 1])
-        std = np.sqrt(variance[0] + gp.noise_variance(gp.kernel.diag(inputs[i : i + 1]))[0])
-        assert means[i] == pytest.approx([sign * y[i], sign * mean[0]], rel=1e-5, abs=1e-6)
+        parts = [gp.condition(inputs[others], y[others])(inputs[i : i + 1]) for gp in gps]
+        noises = [gp.noise_variance(gp.kernel.diag(inputs[i : i + 1]))[0] for gp in gps]
+        own, variances = (np.array([part[k][0] for part in parts]) for k in (0, 1))
+        mean = weights @ own
+        std = np.sqrt(weights @ (variances + noises + (own - mean) ** 2))
+        assert means[i] == pytest.approx([sign * y[i], sign * mean], rel=1e-5, abs=1e-6)
         assert np.ptp(ends[i]) == pytest.approx(4 * std, rel=1e-5)
-        assert off[i] == pytest.approx(sign * (y[i] - mean[0]) / std, rel=1e-4, abs=1e-5)
+        assert off[i] == pytest.approx(sign * (y[i] - mean) / std, rel=1e-4, abs=1e-5)
     inside = int(np.sum(np.abs(off) <= 2))
     assert right.get_title() == f"{inside} of {len(y)} within two standard deviations"
 

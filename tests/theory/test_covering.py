@@ -130,6 +130,8 @@ SETTINGS = {
     "finite parameter": (Space([(0.0, 1.0)]), Ball(0.1) * Parameters([[0.1], [0.9]]), GP(SE(0.4), 0.05), 12),
     "an integer": (Space([(0.0, 1.0), Integer(0, 3)]), Ball(0.1, columns=[0]), GP(SE((0.4, 2.0)), 0.05), 12),
     "learned": (Space([(0.0, 5.0)]), Ball(0.4), Learned(), 10),
+    "the most likely model": (Space([(0.0, 5.0)]), Ball(0.4), Learned(method="map"), 10),
+    "drawn models": (Space([(0.0, 5.0)]), Ball(0.4), Learned(method="bayes", samples=3, burn_in=4), 10),
 }
 
 
@@ -208,7 +210,6 @@ def test_a_finite_domain_is_exact_already():
         ([(0.0, 1.0)] * 2, Ellipsoid([[0.01, 0.0], [0.0, 0.01]]), GP(SE(0.3), 0.1), {}, TypeError, "expected balls"),
         ([Integer(0, 9)], Rectangle(1.0), GP(SE(3.0), 0.1), {}, TypeError, "on floats"),
         ([(0.0, 1.0)], Ball(0.1), GP(Linear([[1.0]]), 0.1), {}, TypeError, "SE and Matern kernels"),
-        ([(0.0, 1.0)], Ball(0.1), Learned(method="bayes", samples=2, burn_in=2), {}, TypeError, "posterior of one GP"),
         ([(0.0, 1.0)], Ball(0.1), GP(SE(0.3), 0.1), {"tolerance": 0.0}, ValueError, "tolerance above 0"),
         ([(0.0, 1.0)], Ball(0.1), GP(SE(0.3), 0.1), {"budget": -1}, ValueError, "budget above 0"),
     ],

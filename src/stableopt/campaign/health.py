@@ -46,9 +46,12 @@ def health(state: State) -> Health:
         return Health(True, "too many values to compare each of them with all others")
     likely = state.belief.gps[int(np.argmax(state.belief.weights))] if state.belief.weights else state.belief.gps[-1]
     data = Data.of(state.rounds)
-    residuals = leave_one_out(likely.condition(state.setting.inputs(data.points, learned), data.y, data.noise))
+    seen = state.setting.inputs(data.points, learned), data.y, data.noise
+    residuals = leave_one_out(likely.condition(*seen))
     sizes, far = np.abs(residuals), _far(t)
-    most = most_unusual(residuals)
+    # One outlier may widen a mixture so far that it is nothing unusual there.
+    single = state.belief.single
+    most = most_unusual(residuals if single is None else leave_one_out(single.condition(*seen)))
     unusual = [int(i) for i in np.argsort(-sizes, kind="stable") if sizes[i] > far or i == most]
     named = tuple(i + 1 for i in unusual), float(sizes[unusual[0]]) if unusual else 0.0
     doubt = _too_early(t, len(likely.kernel.params) + 2) if learned else ""

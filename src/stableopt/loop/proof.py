@@ -15,6 +15,11 @@ Why the bounds hold
 
     (m is constant or linear in z, so it is its own interpolation), and likewise for −lcb. `model.interpolation` bounds
     ρ; for SE and Matérn with ν > 2 it is of second order: halving cells makes the error four times smaller.
+
+    A mixture with weights w_i has the mean Σ w_i μ_i, and its standard deviation is the length of the vector of all
+    √w_i σ_i and √w_i (μ_i − μ). A length is convex, and grows by no more than the length of what its entries grow by.
+    So the same holds with n_i = ‖μ_i − m_i‖, n = Σ w_i n_i ρ_i, and the error
+    n + β^{1/2} (Σ w_i (ρ_i² + (n_i ρ_i + n)²))^{1/2} in place of (‖μ − m‖ + β^{1/2}) ρ.
 """
 
 from __future__ import annotations
@@ -57,22 +62,18 @@ class PosteriorOnBoxes:
     """ucb (sign 1) and −lcb (sign −1) of a posterior: both convex in φ(z), so that boxes have bounds."""
 
     def __init__(self, posterior: SpacePosterior, beta: float) -> None:
-        if not isinstance(posterior.model, Posterior):
-            kind = type(posterior.model).__name__
-            raise TypeError(f"expected the posterior of one GP, got {kind}: use 'map' or a GP")
         self.model, self.space, self.beta = posterior.model, posterior.space, beta
+        self._parts = (self.model,) if isinstance(self.model, Posterior) else self.model.posteriors
+        count = len(self._parts)
+        given = () if isinstance(self.model, Posterior) else self.model.weights
+        self._weights = np.array(given or [1 / count] * count)
         # How the model sees coordinates: as they are, or in the user's units.
         self._scale = np.ones(posterior.space.dim) if posterior.scaled else posterior.space.span
         self._natural = (lambda Z: Z) if posterior.scaled else posterior.space.natural
         self.evaluations = 0
-        self._slope = self._norm() + math.sqrt(beta)
-        self._deviation = math.sqrt(float(self.model.gp.kernel.diag(self.model.X[:1])[0]))
-
-    def _norm(self) -> float:
-        """‖μ − m‖ in the kernel's space, (αᵀKα)^{1/2} with α = (K + Σ)⁻¹(y − m)."""
-        p = self.model
-        alpha = np.linalg.solve(p.factor.T, p.whitened)
-        return math.sqrt(max(float(alpha @ (p.gp.kernel(p.X, p.X) @ alpha)), 0.0)) * (1 + _ROUNDING)
+        self._norms = np.array([_norm(part) for part in self._parts])
+        variances = [float(part.gp.kernel.diag(part.X[:1])[0]) for part in self._parts]
+        self._deviations = np.sqrt(np.array(variances))
 
     def values(self, Z: Array, sign: int) -> Array:
         self.evaluations += len(Z)
@@ -80,11 +81,24 @@ class PosteriorOnBoxes:
         return np.asarray(sign * mean + math.sqrt(self.beta) * np.sqrt(variance))
 
     def axis_errors(self, widths: Array) -> Array:
-        """ρ_j of boxes with these widths in coordinates (n, P)."""
-        return np.sqrt(interpolation_error(self.model.gp.kernel, widths * self._scale))
+        """What each coordinate of boxes with these widths (n, P) adds to the error; it says where to cut a box."""
+        each = [np.sqrt(interpolation_error(part.gp.kernel, widths * self._scale)) for part in self._parts]
+        return np.asarray(np.tensordot(self._weights, np.array(each), 1))
 
     def slack(self, widths: Array) -> Array:
-        return np.asarray(self._slope * (self.axis_errors(widths).sum(axis=1) + _ROUNDING * self._deviation))
+        each = [np.sqrt(interpolation_error(part.gp.kernel, widths * self._scale)).sum(axis=1) for part in self._parts]
+        rho = np.array(each) + _ROUNDING * self._deviations[:, None]
+        if len(rho) == 1:
+            return np.asarray((self._norms[0] + math.sqrt(self.beta)) * rho[0])
+        by_mean = self._norms[:, None] * rho
+        mean = self._weights @ by_mean
+        return np.asarray(mean + math.sqrt(self.beta) * np.sqrt(self._weights @ (rho**2 + (by_mean + mean) ** 2)))
+
+
+def _norm(p: Posterior) -> float:
+    """‖μ − m‖ in the kernel's space, (αᵀKα)^{1/2} with α = (K + Σ)⁻¹(y − m)."""
+    alpha = np.linalg.solve(p.factor.T, p.whitened)
+    return math.sqrt(max(float(alpha @ (p.gp.kernel(p.X, p.X) @ alpha)), 0.0)) * (1 + _ROUNDING)
 
 
 def certificate(

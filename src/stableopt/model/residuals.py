@@ -26,7 +26,7 @@ def left_out(posterior: Posterior | Mixture) -> tuple[Array, Array]:
     """Mean and standard deviation of each observation as all others foretell it, (t,) each."""
     if isinstance(posterior, Mixture):
         means, stds = np.array([left_out(part) for part in posterior.posteriors]).transpose(1, 0, 2)
-        mean, variance = total(means, stds**2)
+        mean, variance = total(means, stds**2, posterior.weights)
         return mean, np.sqrt(variance)
     L = posterior.factor
     alpha = factors.whitened(L, posterior.whitened, transposed=True)
@@ -38,11 +38,8 @@ def left_out(posterior: Posterior | Mixture) -> tuple[Array, Array]:
 def leave_one_out(posterior: Posterior | Mixture) -> Array:
     """The standardised residual of each observation from what all others say of it (t,): about N(0, 1) if all is well.
 
-    Of a mixture, the average over its parts. The hyperparameters stay as they are: learned with an outlier, they make
-    it look better than it is.
+    The hyperparameters stay as they are: learned with an outlier, they make it look better than it is.
     """
-    if isinstance(posterior, Mixture):
-        return np.asarray(np.mean([leave_one_out(part) for part in posterior.posteriors], axis=0))
     mean, std = left_out(posterior)
     return np.asarray((posterior.y - mean) / std)
 

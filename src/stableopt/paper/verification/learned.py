@@ -22,6 +22,7 @@ import numpy as np
 from stableopt.campaign.health import health
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.play import play
 from stableopt.loop.schedules import Alternating, Constant, Schedule
 from stableopt.model.learning import Learned
 from stableopt.paper.verification.checks import Check
@@ -91,15 +92,15 @@ def run(family: str, seed: int, method: Method, rounds: int = MARKS[-1]) -> list
     options: Any = {"algorithm": FRONT_DOOR.algorithm, "beta": method.beta, "explore": method.explore}
     optimizer = Optimizer(task.domain, task.uncertainty, method.model, **options, seed=seed)
     rows, seconds = [], 0.0
-    for t in range(1, rounds + 1):
-        start = process_time()
-        query = optimizer.ask()
-        optimizer.tell(query, task.value(query.point_index) + float(errors[t - 1]))
+    start = process_time()
+    for step in play(optimizer, lambda query: task.value(query.point_index) + float(errors[query.t - 1]), rounds):
+        t = step.query.t
         seconds += process_time() - start
         if t in MARKS:
             said, trusted = optimizer.report(), health(optimizer.state).trusted
             bounds = said.lower, said.upper, said.optimum_upper
             rows.append(Row(family, seed, t, *bounds, task.worst(said), task.optimum, trusted, seconds))
+        start = process_time()
     return rows
 
 
