@@ -5,7 +5,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test bench rivals defaults format clean
+.PHONY: help demo test dist bench rivals defaults format clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -19,6 +19,16 @@ test: .venv/.stamp-dev ## lint, check the types and run every test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+# What is published is tried as a user gets it: wheel and sdist, each in a fresh environment.
+dist: .venv/.stamp-dev ## build a wheel and an sdist in dist/, and try both in fresh environments
+	rm -rf dist
+	$(BIN)/python -m build --quiet .
+	$(BIN)/twine check --strict dist/*
+	for built in dist/*; do \
+	  rm -rf build/fresh && $(BIN)/python -m venv build/fresh && \
+	  build/fresh/bin/python -m pip install --quiet $$built && build/fresh/bin/python -P .ci/smoke.py || exit 1; \
+	done
 
 bench: .venv/.stamp-bench ## run the benchmarks (a quarter of an hour; movie ratings are downloaded)
 	$(BIN)/python -m benchmarks
