@@ -182,3 +182,10 @@ def test_a_wrong_page_is_refused(page, error, session):
 def test_dead_links_are_found():
     page = "[a](LICENSE) ![b](no.png) [c](https://a.b) [d](#part) `[e](no)`\n\n[f]: no.md#part\n<img src='no.svg'>\n"
     assert dead_links(README, page + page_of("python|'[g](no)'")) == ["no.png", "no.md#part", "no.svg"]
+
+
+if __name__ == "__main__":  # python tests/test_documentation.py docs/gallery/*.md: draw the pictures of these pages anew
+    for name in sys.argv[1:]:
+        page = Path(name).resolve()
+        with contextlib.chdir(page.parent):
+            run(page, page.read_text(encoding="utf-8"), {"__name__": "__main__"})
