@@ -184,7 +184,7 @@ def test_dead_links_are_found():
     assert dead_links(README, page + page_of("python|'[g](no)'")) == ["no.png", "no.md#part", "no.svg"]
 
 
-if __name__ == "__main__":  # python tests/test_documentation.py docs/gallery/*.md: draw the pictures of these pages anew
+if __name__ == "__main__":  # with the names of pages: the pictures that they draw are drawn anew
     for name in sys.argv[1:]:
         page = Path(name).resolve()
         with contextlib.chdir(page.parent):
