@@ -13,7 +13,8 @@ import stableopt
 
 ROOT = Path(__file__).resolve().parent.parent
 INTENDED = {
-    "calls": {"maximize", "minimize", "assess", "ObjectiveError", "Result", "Assessment", "Profile", "Measurement"},
+    "calls": {"maximize", "minimize", "assess", "audit", "ObjectiveError", "Result", "Assessment", "Audit", "Profile"}
+    | {"Measurement"},
     "campaigns": {"Campaign", "Trial"},
     "running": {"Optimizer", "Query", "Round", "Report", "ALGORITHMS", "Algorithm"},
     "domains": {"Space", "Float", "Integer", "Category", "Grid", "Points"},

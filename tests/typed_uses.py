@@ -37,6 +37,14 @@ def measured(point: dict[str, Any]) -> float:
     return float(point["temperature"]) - float(point["ph"])
 
 
+def attacks() -> None:
+    audit = so.audit(measured, {"temperature": 50, "ph": 5.5}, {"temperature": (20, 90), "ph": (3.0, 9.0)}, 0.1)
+    worst: float = audit.worst_case.lower
+    result = so.maximize(measured, {"temperature": (20, 90)}, 2.0, confirm=5)
+    trial = so.Campaign({"x": (0, 1)}, 0.1).ask(attack=True)
+    print(worst, result.decision["temperature"], trial.attack, isinstance(audit, so.Audit))
+
+
 def one_call() -> None:
     ranges = {"temperature": (20, 90), "ph": (3.0, 9.0)}
     result = so.maximize(measured, ranges, tolerance={"temperature": 4.0, "ph": 0.3}, evaluations=25, seed=0)

@@ -4,10 +4,10 @@ The paper's words are used throughout (Bogunovic, Scarlett, Jegelka, Cevher: Adv
 Gaussian Processes, NeurIPS 2018): a decision is reported, an adversary turns it into a point, f is seen at points only.
 """
 
-from stableopt.campaign.calls import ObjectiveError, assess, maximize, minimize
+from stableopt.campaign.calls import ObjectiveError, assess, audit, maximize, minimize
 from stableopt.campaign.campaign import Campaign
 from stableopt.campaign.events import Trial
-from stableopt.campaign.results import Assessment, Profile, Result
+from stableopt.campaign.results import Assessment, Audit, Profile, Result
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.optimizer import Optimizer
@@ -24,7 +24,7 @@ from stableopt.sets.variables import Category, Float, Integer
 
 __version__ = "0.1.0"
 
-__all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Assessment", "Ball", "Campaign", "Categorical", "Category"]
+__all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Assessment", "Audit", "Ball", "Campaign", "Categorical", "Category"]
 __all__ += [
     "Distance",
     "Ellipsoid",
@@ -40,4 +40,4 @@ __all__ += [
 ]
 __all__ += ["Measurement", "ObjectiveError", "Optimizer", "OwnSet", "Parameters", "Perturbation", "Points", "Profile"]
 __all__ += ["Query", "Rectangle", "Relative", "Report", "Result", "Round", "Space", "Trial", "UncertaintySet"]
-__all__ += ["Within", "assess", "maximize", "minimize"]
+__all__ += ["Within", "assess", "audit", "maximize", "minimize"]

@@ -1,4 +1,4 @@
-"""One call for everything: `maximize` and `minimize` a function of yours, or `assess` the data that you have.
+"""One call for everything: `maximize` and `minimize` a function of yours, `audit` a design, `assess` data.
 
 They are loops on a `Campaign`, which has the same words, defaults and answers.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack, cast, overload
 
 from stableopt.base.arrays import Array
 from stableopt.base.checks import not_negative, whole
 from stableopt.campaign.measuring import Objective
-from stableopt.campaign.results import Assessment, Result
+from stableopt.campaign.results import Assessment, Audit, Result
 from stableopt.campaign.words import Ranges, Words
-from stableopt.loop.defaults import EVALUATIONS, FRONT_DOOR
+from stableopt.loop.defaults import AUDIT, EVALUATIONS, FRONT_DOOR
 from stableopt.loop.rules import Algorithm
 from stableopt.loop.schedules import Schedule
 from stableopt.model.gp import GP
@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     initial: int | None
     seconds: float | None
     target: float | None
+    confirm: int
     seed: int
     model: GP | Learned | None
     beta: float | Schedule
@@ -87,6 +88,7 @@ def maximize(
     initial: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
+    confirm: int = 0,
     seed: int = 0,
     model: GP | Learned | None = None,
     beta: float | Schedule = FRONT_DOOR.beta,
@@ -118,6 +120,9 @@ def maximize(
     noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
     seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.
+    confirm: so many evaluations, the last ones, attack the decision that would be reported: they measure where it may
+        be worst. One that was attacked is reported then, unless another one is better for certain. They also come
+        before a stop by ``target``.
     beta, explore: the β that certifies, and the one that explores: ½, and 6.25 in every fifth round from the 25th on.
     progress: a line with the current guarantee on stderr; by default if that is a terminal.
     callback: called with the result after every evaluation from the first value on; stops if it returns True.
@@ -132,9 +137,8 @@ def maximize(
     Ctrl-C stops, too, and returns what is known; before the first value it is raised.
     """
     words = Words(ranges, tolerance, environment, noise, model, False, value, algorithm, beta, explore, initial, seed)
-    return _run(
-        (f, workers, patience, retries), words, Limits(evaluations, seconds, target), (progress, callback), file, data
-    )
+    limits = Limits(evaluations, seconds, target, confirm)
+    return _run((f, workers, patience, retries), words, limits, (progress, callback), file, data)
 
 
 @overload
@@ -162,6 +166,7 @@ def minimize(
     initial: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
+    confirm: int = 0,
     seed: int = 0,
     model: GP | Learned | None = None,
     beta: float | Schedule = FRONT_DOOR.beta,
@@ -179,9 +184,51 @@ def minimize(
     A ``model`` that is given is one of −f.
     """
     words = Words(ranges, tolerance, environment, noise, model, True, value, algorithm, beta, explore, initial, seed)
-    return _run(
-        (f, workers, patience, retries), words, Limits(evaluations, seconds, target), (progress, callback), file, data
+    limits = Limits(evaluations, seconds, target, confirm)
+    return _run((f, workers, patience, retries), words, limits, (progress, callback), file, data)
+
+
+def audit(
+    f: Objective,
+    decision: Any,
+    ranges: Ranges,
+    tolerance: Any = None,
+    *,
+    environment: Any = None,
+    evaluations: int = AUDIT,
+    data: Any = None,
+    value: str = "value",
+    minimize: bool = False,
+    noise: float | None = None,
+    initial: int | None = None,
+    seconds: float | None = None,
+    seed: int = 0,
+    model: GP | Learned | None = None,
+    beta: float | Schedule = FRONT_DOOR.beta,
+    progress: bool | None = None,
+    callback: Callable[[Result[Any]], Any] | None = None,
+    file: str | os.PathLike[str] | None = None,
+    workers: Any = 1,
+    patience: float | None = None,
+    retries: int = 0,
+) -> Audit[Any]:
+    """How bad can a design that exists become? Its worst case, from evaluations where it may be worst.
+
+    decision: the design, in the form that `maximize` returns: a dictionary if the ranges are named, else an array.
+
+    Some points are spread over all that it can turn into. Then f is measured where its lower bound is smallest. The
+    other arguments are those of `maximize`; ``minimize=True`` where small values are good. Nothing is said about other
+    decisions.
+    """
+    if decision is None:
+        raise ValueError(
+            "expected a decision to audit, got None: maximize finds one, and assess compares those of data"
+        )
+    words = Words(
+        ranges, tolerance, environment, noise, model, minimize, value, None, beta, None, initial, seed, decision
     )
+    limits = Limits(evaluations, seconds)
+    return cast("Audit[Any]", _run((f, workers, patience, retries), words, limits, (progress, callback), file, data))
 
 
 def assess(
@@ -213,10 +260,15 @@ class Limits:
 
     evaluations: int
     seconds: float | None
-    target: float | None
+    target: float | None = None
+    confirm: int = 0
+    """How many of the evaluations attack the decision that is reported."""
 
     def __post_init__(self) -> None:
         whole(self.evaluations, 0, "evaluations as a whole number of at least 0")
+        if whole(self.confirm, 0, "confirm as a whole number of at least 0") > self.evaluations:
+            most = f"confirm as at most all {self.evaluations} evaluations, of which they are the last"
+            raise ValueError(f"expected {most}, got {self.confirm}")
         for name, limit in (("seconds", self.seconds), ("target", self.target)):
             if limit is not None:
                 not_negative(limit, f"{name} as a number of at least 0")

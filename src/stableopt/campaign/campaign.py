@@ -18,8 +18,8 @@ import numpy as np
 from stableopt.base.checks import whole
 from stableopt.base.values import Value
 from stableopt.campaign.events import DONE, STATUSES, Changed, Created, Imported, Ledger, Trial
-from stableopt.campaign.record import Record, optimizer_of
-from stableopt.campaign.results import Result, worst_cases
+from stableopt.campaign.record import Record, confirmed, optimizer_of
+from stableopt.campaign.results import Audit, Result, worst_cases
 from stableopt.campaign.show import table
 from stableopt.campaign.store import Memory, Store, name_of
 from stableopt.campaign.tables import experiments, frame, points_of, rows_of
@@ -136,13 +136,18 @@ class AskAndTell:
         self.file, self.who, self._record = path, name_of(who), Record(store)
 
     @overload
-    def ask(self, n: None = None) -> Trial: ...
+    def ask(self, n: None = None, *, attack: bool = False) -> Trial: ...
     @overload
-    def ask(self, n: int) -> list[Trial]: ...
-    def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """What to measure next: an open trial, or a list of n, at points that differ from all open ones."""
+    def ask(self, n: int, *, attack: bool = False) -> list[Trial]: ...
+    def ask(self, n: int | None = None, *, attack: bool = False) -> Trial | list[Trial]:
+        """What to measure next: an open trial, or a list of n, at points that differ from all open ones.
+
+        attack: not where a better decision may be, but where the one that would be reported now may be worst. What is
+            reported next is one that was attacked since the last trial of the other kind, unless another is better for
+            certain.
+        """
         count = 1 if n is None else whole(n, 1, "a number of trials 1, 2, 3, ...")
-        trials = [self.trial(number) for number in self._record.ask(count, self.who)]
+        trials = [self.trial(number) for number in self._record.ask(count, self.who, attack)]
         return trials[0] if n is None else trials
 
     def tell(
@@ -254,8 +259,10 @@ class Campaign(AskAndTell):
     @property
     def result(self) -> Result[Any]:
         """The decision to use now, as `maximize` returns it; computed from all that was told."""
-        optimizer = self._record.optimizer()
-        return Result(optimizer, self._record.words.sign, "", self.ledger.errors)
+        ledger = self.ledger
+        optimizer, words = self._record.optimizer(ledger), ledger.said
+        optimizer.algorithm = replace(optimizer.algorithm, reporting=confirmed(optimizer, ledger))
+        return (Result if words.decision is None else Audit)(optimizer, words.sign, "", ledger.errors)
 
     def predict(self, points: Any) -> Prediction:
         """Mean and standard deviation of f at a point, or at many: dictionaries, rows of an array, or a table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import time
@@ -61,7 +62,7 @@ class Call:
         self.started = time.monotonic()
         if self._remaining() <= 0:
             return "budget"
-        if self._on_target(self._result("running")):
+        if self._finished(self._result("running")):
             return "target"
         source = self._source()
         try:
@@ -79,12 +80,15 @@ class Call:
 
     def _source(self) -> Source:
         if self._crew is None:
-            return Alone(self.campaign, self.work)
-        return Team(self.campaign, self.work, self._crew(), lambda: 0 if self._over() else self._remaining())
+            return Alone(self.campaign, self.work, self.ask)
+        return Team(self.campaign, self.work, self._crew(), (self.ask, self._room))
 
     def _remaining(self) -> int:
         """How many evaluations may still come."""
         return self.limits.evaluations - self.campaign.ledger.evaluated
+
+    def _room(self) -> int:
+        return 0 if self._over() else self._remaining()
 
     def _over(self) -> bool:
         """Whether the time is over; it never is before the first value."""
@@ -102,7 +106,7 @@ class Call:
             answer = self.callback(result) if self.callback is not None and self._known else None
             if isinstance(answer, bool | np.bool_) and answer:
                 return "callback"
-            if self._on_target(result):
+            if self._finished(result):
                 return "target"
         return "budget"
 
@@ -126,6 +130,19 @@ class Call:
     def _known(self) -> bool:
         """Whether there is a value."""
         return self.campaign.counts[DONE] > 0
+
+    def ask(self) -> Trial:
+        """What to measure next: an attack, if the decision is good enough or the budget is about to end."""
+        ledger = self.campaign.ledger
+        remaining = self._remaining() - sum(t.decision is not None for t in ledger.open)
+        missing = self.limits.confirm - len(ledger.attacks)
+        attack = missing > 0 and self._known and (remaining <= missing or self._on_target(self._result("running")))
+        return self.campaign.ask(attack=attack)
+
+    def _finished(self, result: Result[Any]) -> bool:
+        """Whether the decision is good enough, and was attacked as often as it has to be."""
+        tried = [t for t in self.campaign.ledger.attacks if t.status != OPEN]
+        return len(tried) >= self.limits.confirm and self._on_target(result)
 
     def _on_target(self, result: Result[Any]) -> bool:
         target = self.limits.target
@@ -176,5 +193,7 @@ def _show(result: Result[Any], done: int, evaluations: int) -> None:
         worst, better = result.worst_case, result.regret_bound
         sign = "≥" if result.sign > 0 else "≤"
         bound = worst.lower if result.sign > 0 else worst.upper
-        line += f"  worst case {sign} {bound:.4g}, the best possible is at most {better:.3g} better"
+        line += f"  worst case {sign} {bound:.4g}"
+        if math.isfinite(better):  # an audit knows nothing of other decisions
+            line += f", the best possible is at most {better:.3g} better"
     print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)

@@ -40,6 +40,8 @@ class Asked:
     point: Any
     lower: float | None
     """The bound on the worst case of the decision at that time; None if there was none."""
+    attack: bool = False
+    """Whether it attacks the decision that would have been reported then."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class Trial:
     """The bound on the worst case of the decision when it was asked for."""
     serves: bool = True
     """Whether what was done counts for the decision."""
+    attack: bool = False
+    """Whether it attacks the decision that would have been reported when it was asked for."""
     history: tuple[Event, ...] = ()
     """All that happened to it."""
 
@@ -161,7 +165,8 @@ class Ledger:
         if isinstance(what, Created | Changed):
             return replace(self, words=what.words, last_asked=event.seq)._afresh(event.seq)
         if isinstance(what, Asked):
-            trials[what.trial] = Trial(what.trial, what.point, what.decision, lower=what.lower, history=(event,))
+            asked = Trial(what.trial, what.point, what.decision, lower=what.lower, attack=what.attack, history=(event,))
+            trials[what.trial] = asked
             return replace(self, trials=trials, last_asked=event.seq)
         if isinstance(what, Imported):
             new = {n: _imported(n, row, event) for n, row in enumerate(what.rows, what.first)}
@@ -203,6 +208,13 @@ class Ledger:
     def evaluated(self) -> int:
         """How many trials that were asked for have an outcome."""
         return sum(t.decision is not None and t.status in (DONE, FAILED) for t in self.trials.values())
+
+    @property
+    def attacks(self) -> list[Trial]:
+        """The attacks since the last trial that was asked for otherwise, but for abandoned ones."""
+        asked = [t for t in self.trials.values() if t.decision is not None and t.status != ABANDONED]
+        last = max((t.number for t in asked if not t.attack), default=0)
+        return [t for t in asked if t.number > last]
 
     @property
     def failed_in_a_row(self) -> int:

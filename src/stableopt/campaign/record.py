@@ -6,19 +6,23 @@ Who holds the second may take the first, never the other way round: so nobody wh
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from stableopt.base.locks import Lock
-from stableopt.campaign.events import Asked, Event, Happening, Ledger, Trial
+from stableopt.campaign.events import DONE, Asked, Event, Happening, Ledger, Trial
 from stableopt.campaign.store import Store
 from stableopt.campaign.telling import Desk
 from stableopt.campaign.words import Words
 from stableopt.loop.answers import Query
+from stableopt.loop.attacking import Confirmed, Given, attacking
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.rules import ReportingRule
 from stableopt.loop.runs import plain
 from stableopt.loop.setting import Setting
 
@@ -113,7 +117,7 @@ class Record:
                 return m._replace(decision=None)
         return m
 
-    def ask(self, count: int, who: str) -> list[int]:
+    def ask(self, count: int, who: str, attack: bool = False) -> list[int]:
         """The numbers of new open trials, at points that differ from all open ones.
 
         A search takes a while, and nobody has to wait for it: only if another process has asked meanwhile, it is
@@ -122,27 +126,33 @@ class Record:
         with self._thinking:
             for _ in range(_ATTEMPTS):
                 ledger = self.ledger()
-                queries = self._queries(ledger, count)
+                queries = self._queries(ledger, count, attack)
                 try:
-                    return self._asked(lambda now, q=queries, since=ledger.seq: _still(now, since, q), who)  # type: ignore[misc]
+                    return self._asked(partial(_still, since=ledger.seq, queries=queries), who, attack)
                 except _OvertakenError:
                     continue
-            return self._asked(lambda now: self._queries(now, count), who)
+            return self._asked(lambda now: self._queries(now, count, attack), who, attack)
 
-    def _asked(self, queries: Callable[[Ledger], Sequence[Query]], who: str) -> list[int]:
+    def _asked(self, queries: Callable[[Ledger], Sequence[Query]], who: str, attack: bool) -> list[int]:
         numbers: list[int] = []
 
         def decide(now: Ledger) -> list[Happening]:
             found = queries(now)
             numbers[:] = range(now.next_number, now.next_number + len(found))
-            return [_asked(n, q, now.said.sign) for n, q in zip(numbers, found, strict=True)]
+            return [_asked(n, q, now.said.sign, attack) for n, q in zip(numbers, found, strict=True)]
 
         self.write(decide, who)
         return numbers
 
-    def _queries(self, ledger: Ledger, count: int) -> list[Query]:
+    def _queries(self, ledger: Ledger, count: int, attack: bool) -> list[Query]:
         pending = [self._query(ledger, trial) for trial in ledger.open]
-        return self.optimizer(ledger).ask(count, pending=pending)
+        optimizer = self.optimizer(ledger)
+        if attack:
+            if not optimizer.rounds:
+                raise ValueError("expected a value before an attack, got none: there is no decision to attack yet")
+            optimizer.algorithm = attacking(confirmed(optimizer, ledger))
+            optimizer.initial = 0
+        return optimizer.ask(count, pending=pending)
 
     def _query(self, ledger: Ledger, trial: Trial) -> Query:
         """An open trial as the optimiser knows it."""
@@ -160,7 +170,22 @@ def optimizer_of(words: Words) -> Optimizer:
     algorithm = FRONT_DOOR.algorithm if words.algorithm is None else words.algorithm
     beta = FRONT_DOOR.beta if words.beta is None else words.beta
     options: Any = {"algorithm": algorithm, "beta": beta, "explore": words.explore}
-    return Optimizer(words.domain, words.uncertainty, words.prior, **options, initial=words.initial, seed=words.seed)
+    optimizer = Optimizer(
+        words.domain, words.uncertainty, words.prior, **options, initial=words.initial, seed=words.seed
+    )
+    if words.decision is not None:
+        optimizer.algorithm = attacking(Given(optimizer.state.setting.translation.decision_index(words.decision)))
+    return optimizer
+
+
+def confirmed(optimizer: Optimizer, ledger: Ledger) -> ReportingRule:
+    """The rule that reports: after attacks, it stays with what was attacked while nothing is better for certain."""
+    translation, found, rule = optimizer.state.setting.translation, [], optimizer.algorithm.reporting
+    for trial in ledger.attacks if ledger.said.decision is None else ():
+        with contextlib.suppress(ValueError):  # of the time before a change of the ranges
+            if trial.status == DONE:
+                found.append(translation.decision_index(trial.decision))
+    return Confirmed(found, rule) if found else rule
 
 
 def _still(now: Ledger, since: int, queries: Sequence[Query]) -> Sequence[Query]:
@@ -170,6 +195,6 @@ def _still(now: Ledger, since: int, queries: Sequence[Query]) -> Sequence[Query]
     return queries
 
 
-def _asked(number: int, query: Query, sign: int) -> Asked:
+def _asked(number: int, query: Query, sign: int, attack: bool) -> Asked:
     lower = None if query.lower == -float("inf") else sign * query.lower
-    return Asked(number, plain(query.decision), plain(query.point), lower)
+    return Asked(number, plain(query.decision), plain(query.point), lower, attack)

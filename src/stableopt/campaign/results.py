@@ -6,6 +6,7 @@ first looked at.
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -18,9 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.checks import numbers
+from stableopt.campaign.attacks import attacked
 from stableopt.campaign.health import Health, health
 from stableopt.campaign.show import table
 from stableopt.loop.answers import Report, readable
+from stableopt.loop.attacking import Confirmed
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.proof import proved
@@ -153,27 +156,22 @@ class Answer(Generic[Decision]):
 
     def _lines(self) -> list[tuple[str, str]]:
         worst = self.worst_case
+        return [
+            ("decision", readable(self.decision)),
+            ("worst case", f"between {worst.lower:.4g} and {worst.upper:.4g}, at {readable(worst.point)}"),
+            *self._compared(),
+            *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
+            ("model", self.health.words),
+            *_remarks(self),
+        ]
+
+    def _compared(self) -> list[tuple[str, str]]:
+        """What is known of the decision beside all others."""
         beyond, better = "above" if self.sign > 0 else "below", f"at most {self.regret_bound:.4g} better"
         known = self.report
         searched = "searched: independent starts agree" if known.settled else "searched, not proved"
         how = "exact" if known.exact else "proved" if known.proved else searched
-        return [
-            ("decision", readable(self.decision)),
-            ("worst case", f"between {worst.lower:.4g} and {worst.upper:.4g}, at {readable(worst.point)}"),
-            ("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})"),
-            *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
-            ("model", self.health.words),
-            *self._remarks(),
-        ]
-
-    def _remarks(self) -> list[tuple[str, str]]:
-        """What a person should look at: a value that is unlike all others, which widens all bounds."""
-        if not self.health.unusual:
-            return []
-        first = self._state.rounds[self.health.unusual[0] - 1]
-        value, off = self.sign * first.y, self.health.off
-        seen = f"{value:.4g} at {readable(first.point)} is {off:.2g} standard deviations off what all others say"
-        return [("unusual", f"{seen}: it widens all bounds; correct it if it is a mistake, else measure there again")]
+        return [("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})")]
 
 
 class Result(Answer[Decision]):
@@ -192,7 +190,7 @@ class Result(Answer[Decision]):
 
     def but(self, stopped: str) -> Result[Decision]:
         """The same result with another reason why it ended."""
-        return Result(self.optimizer, self.sign, stopped, self.errors)
+        return type(self)(self.optimizer, self.sign, stopped, self.errors)
 
     def _lines(self) -> list[tuple[str, str]]:
         state = self._state
@@ -204,6 +202,29 @@ class Result(Answer[Decision]):
     def __str__(self) -> str:
         lines = self._lines()
         return "\n".join(f"{name:<12}{text}" for name, text in lines)
+
+    def _compared(self) -> list[tuple[str, str]]:
+        confirmed = isinstance(self.optimizer.algorithm.reporting, Confirmed)
+        return [*super()._compared(), *(attacked(self._state, self.report, self.sign) if confirmed else ())]
+
+
+class Audit(Result[Decision]):
+    """What `audit` returns: where the decision may be worst, and the bounds on its worst case.
+
+    It says nothing about other decisions: ``optimum_bound`` is infinite. The rest is as in `Result`.
+    """
+
+    @cached_property
+    def report(self) -> Report:
+        """The optimiser's own report on the decision, which maximises."""
+        state, decision = self._state, self.optimizer.algorithm.reporting.choose(self._state)
+        worst, upper = state.brackets([decision])[0]
+        places = state.setting.translation.decision(decision), state.setting.translation.point(worst.point)
+        bounds = worst.value, upper, math.inf
+        return Report(state.t, *places, *bounds, worst.exact, 0.0, False, False, decision, worst.point)
+
+    def _compared(self) -> list[tuple[str, str]]:
+        return attacked(self._state, self.report, self.sign)
 
 
 class Assessment(Answer[Decision]):
@@ -291,6 +312,16 @@ class Profile:
             low, high = row.worst_case.lower, row.worst_case.upper
             lines.append(f"{row.factor:>8.3g}×   {low:>9.4g} {high:>9.4g}    {readable(row.decision)}")
         return "\n".join(lines)
+
+
+def _remarks(answer: Answer[Any]) -> list[tuple[str, str]]:
+    """What a person should look at: a value that is unlike all others, which widens all bounds."""
+    if not answer.health.unusual:
+        return []
+    first = answer.state.rounds[answer.health.unusual[0] - 1]
+    value, off = answer.sign * first.y, answer.health.off
+    seen = f"{value:.4g} at {readable(first.point)} is {off:.2g} standard deviations off what all others say"
+    return [("unusual", f"{seen}: it widens all bounds; correct it if it is a mistake, else measure there again")]
 
 
 def _worst_case(report: Report, sign: int) -> WorstCase:

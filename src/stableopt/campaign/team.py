@@ -21,6 +21,8 @@ from stableopt.campaign.measuring import Objective, Outcome, measure
 _GLANCE = 0.5  # seconds after which a wait is interrupted to look at the clock, and at Ctrl-C where waits hide it
 
 Measured = tuple[Trial, Outcome]
+Ask = Callable[[], Trial]
+"""What to measure next."""
 
 
 class Campaign(Protocol):
@@ -29,9 +31,6 @@ class Campaign(Protocol):
     @property
     def open_trials(self) -> list[Trial]:
         """Those that wait for an outcome."""
-
-    def ask(self) -> Trial:
-        """What to measure next."""
 
     def trial(self, number: int) -> Trial:
         """As it is now."""
@@ -86,12 +85,12 @@ class Source(Protocol):
 class Alone:
     """f is called here."""
 
-    def __init__(self, campaign: Campaign, work: Work) -> None:
-        self._campaign, self._work = campaign, work
+    def __init__(self, campaign: Campaign, work: Work, ask: Ask) -> None:
+        self._work, self._ask = work, ask
         self._waiting = campaign.open_trials  # of a call that was killed
 
     def next(self) -> Measured:
-        trial = self._waiting.pop(0) if self._waiting else self._campaign.ask()
+        trial = self._waiting.pop(0) if self._waiting else self._ask()
         for _ in range(self._work.retries + 1):
             outcome = measure(self._work.f, copy.copy(trial.point))  # a copy, since f may change it
             if outcome[0] is not None:
@@ -111,9 +110,10 @@ class Alone:
 class Team:
     """A crew measures. Every attempt has a key of its own, so that a late answer is not taken for that of another."""
 
-    def __init__(self, campaign: Campaign, work: Work, crew: Crew, room: Callable[[], int]) -> None:
-        """``room``: how many evaluations may still come, with those that are under way."""
-        self._campaign, self._crew, self._room = campaign, crew, room
+    def __init__(self, campaign: Campaign, work: Work, crew: Crew, more: tuple[Ask, Callable[[], int]]) -> None:
+        """``more``: what to measure next, and how many may still come, with those that are under way."""
+        self._campaign, self._crew = campaign, crew
+        self._ask, self._room = more
         self._patience, self._retries = work.patience, work.retries
         self._waiting = campaign.open_trials  # of a call that was killed, or to be tried again
         self._prepared: Trial | None = None
@@ -125,10 +125,10 @@ class Team:
 
     def next(self) -> Measured:
         while self._crew.free and self._more():
-            self._begin(self._taken() or self._campaign.ask())
+            self._begin(self._taken() or self._ask())
         while not self._arrived:
             if self._prepared is None and self._room() > self._pending + len(self._waiting):
-                self._prepared = self._campaign.ask()
+                self._prepared = self._ask()
             self._collect(_GLANCE)
             self._hand_out()
         return self._arrived.popleft()

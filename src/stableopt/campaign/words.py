@@ -49,6 +49,8 @@ class Words:
     explore: Any = None
     initial: int | None = None
     seed: int = 0
+    decision: Any = None
+    """The decision that an audit attacks; None: the best one is searched for."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.minimize, bool | np.bool_):

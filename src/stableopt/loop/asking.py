@@ -23,8 +23,7 @@ class Asking(NamedTuple, Generic[Index]):
         number = state.t + len(state.failures) + len(pending)
         waiting = [q.point_index for q in pending]
         if number < self.initial or state.t == 0 < self.initial:
-            point = _design_point(state, number, waiting)
-            choice = Choice(state.decision_of(point), point)
+            choice = _begin(self.algorithm.sampling, state, number, waiting)
         else:
             # Pending points are taken to give what the model expects, failed ones the smallest value so far.
             imagined = state.imagining(waiting, [f.point_index for f in state.failures])
@@ -50,14 +49,14 @@ def _sampled(rule: SamplingRule, state: State[Index], seed: int) -> Choice[Index
         raise ValueError(f"expected {where} to return indices of a decision and of a point: {error}") from None
 
 
-def _design_point(state: State[Index], number: int, pending: Sequence[Index]) -> Index:
+def _begin(rule: SamplingRule, state: State[Index], number: int, pending: Sequence[Index]) -> Choice[Index]:
     """This point of the design, or the next one that nobody measured or is measuring: not all values come back."""
     taken = {*pending, *(r.point_index for r in (*state.rounds, *state.failures))}
     for following in range(number, number + len(taken) + 1):
-        point = state.setting.design(following)
-        if point not in taken:
+        choice = rule.begin(state, following)
+        if choice.point not in taken:
             break
-    return point
+    return choice
 
 
 def _avoided(state: State[Index]) -> list[Index]:

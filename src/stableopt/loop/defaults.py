@@ -42,6 +42,7 @@ FRONT_DOOR = Defaults(
 PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None)
 
 EVALUATIONS = 40  # of one call
+AUDIT = 15  # evaluations of an audit
 MOST_FAILURES = 5  # in a row: then the function itself is broken, most likely
 
 

@@ -21,6 +21,11 @@ class SamplingRule(Value, ABC):
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         """The point to measure and the decision that it serves; the same for the same state and seed."""
 
+    def begin(self, state: State[Index], number: int) -> Choice[Index]:
+        """Point ``number`` (from 0) of those that are spread out before the model is asked."""
+        point = state.setting.design(number)
+        return Choice(state.decision_of(point), point)
+
 
 class ReportingRule(Value, ABC):
     """Which decision to use."""

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from stableopt.base.arrays import Array
+from stableopt.base.arrays import Array, Mask
 from stableopt.loop.listed import ListedSetting
 from stableopt.loop.setting import Setting
 from stableopt.loop.space import SpaceSetting
@@ -17,6 +17,7 @@ from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Groups, UncertaintySet, continuous
 from stableopt.sets.variables import Float, Variable
 
+_SAME = 1e-9  # in coordinates
 _ROUNDED = 0.01  # of a range: who sets 44.5 was asked for 44.40177, most likely
 
 
@@ -25,6 +26,17 @@ def setting_of(domain: Domain | Space, uncertainty: UncertaintySet, seed: int = 
     if isinstance(domain, Space) or continuous(uncertainty):
         return cast("Setting", SpaceSetting(domain, uncertainty, seed))
     return cast("Setting", ListedSetting(domain, uncertainty, seed))
+
+
+def reaches(setting: Setting, decision: Any, points: Any) -> Mask:
+    """Which of these points the adversary can turn the decision into, up to rounding (n,)."""
+    where = cast("object", setting)
+    if isinstance(where, SpaceSetting):
+        Z, region = np.array(points), where.region
+        X = np.repeat([decision], len(Z), axis=0)
+        return np.asarray(np.abs(region.points(X, region.scenario_of(X, Z)) - Z).max(axis=1) <= _SAME)
+    assert isinstance(where, ListedSetting)
+    return np.isin(np.asarray(points), where.translation.solver.members(decision))
 
 
 def apart(setting: Setting, asked: Any, done: Any) -> float:
