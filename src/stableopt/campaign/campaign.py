@@ -6,6 +6,7 @@ events, in a file if there is one; all the rest follows from them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -128,7 +129,8 @@ class AskAndTell:
 
         path = Path(file)
         if not path.exists() or not path.stat().st_size:
-            create(path, Created(words), name_of(who))
+            with contextlib.suppress(FileExistsError):  # another process was faster: then its own counts
+                create(path, Created(words), name_of(who))
         self._use(File(path, reader(words=words)), path, who)
         check_same(words, self._record.words, path)
 
