@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 INTENDED = {
     "calls": {"maximize", "minimize", "assess", "audit", "ObjectiveError", "Result", "Assessment", "Audit", "Profile"}
     | {"Measurement"},
+    "tolerances": {"Allowance"},
     "campaigns": {"Campaign", "Trial"},
     "running": {"Optimizer", "Query", "Round", "Report", "ALGORITHMS", "Algorithm"},
     "domains": {"Space", "Float", "Integer", "Category", "Grid", "Points"},
@@ -48,7 +49,17 @@ MODULES = {
     | {"default_priors", "Learned", "Belief"},
     "maxmin": {"Choice", "Hints", "Solver", "Smooth", "ContinuousMaxMin", "SpaceRegion", "ListedMaxMin", "Listing"}
     | {"Decision"},
-    "plots": {"belief", "calibration", "contenders", "hurts", "landscape", "profile", "progress", "share_legend"}
+    "plots": {
+        "allowance",
+        "belief",
+        "calibration",
+        "contenders",
+        "hurts",
+        "landscape",
+        "profile",
+        "progress",
+        "share_legend",
+    }
     | {"slices"},
     "problems": {"PROBLEMS", "Problem", "alloys", "dose", "films", "kiln", "mooring", "peaks", "polynomial", "recipe"}
     | {"wind"},

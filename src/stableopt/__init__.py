@@ -4,6 +4,7 @@ The paper's words are used throughout (Bogunovic, Scarlett, Jegelka, Cevher: Adv
 Gaussian Processes, NeurIPS 2018): a decision is reported, an adversary turns it into a point, f is seen at points only.
 """
 
+from stableopt.campaign.allowance import Allowance
 from stableopt.campaign.calls import ObjectiveError, assess, audit, maximize, minimize
 from stableopt.campaign.campaign import Campaign
 from stableopt.campaign.events import Trial
@@ -24,7 +25,8 @@ from stableopt.sets.variables import Category, Float, Integer
 
 __version__ = "0.1.0"
 
-__all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Assessment", "Audit", "Ball", "Campaign", "Categorical", "Category"]
+__all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Allowance", "Assessment", "Audit", "Ball", "Campaign"]
+__all__ += ["Categorical", "Category"]
 __all__ += [
     "Distance",
     "Ellipsoid",

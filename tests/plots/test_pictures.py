@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 import stableopt as so
 from stableopt import plots
+from stableopt.campaign.results import Answer
 from stableopt.loop.play import play
 
 LONG = "temperature at the outlet of the second reactor [°C]"
@@ -569,3 +570,43 @@ def test_a_value_that_nothing_foretells_is_numbered():
     model = so.GP(so.SE(0.5), noise=0.05)
     axes = plots.calibration(so.assess((x[:, None], y), [(0, 1)], 0.1, model=model)).axes[1]
     assert "8" in [note.get_text() for note in axes.texts]
+
+
+# ----------------------------------------------------------------------------------------------------------- allowances
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_an_allowance_is_drawn_as_it_is(sign):
+    grid = so.Grid.linspace(0, 1, 21)
+    optimizer = so.Optimizer(grid, so.Ball(0.1), so.GP(so.SE(0.3), noise=0.05))
+    for x in (0.1, 0.5, 0.9):
+        optimizer.tell([x], -((x - 0.5) ** 2))
+    answer = Answer(optimizer, sign)
+    value = sign * float(np.median(optimizer.state.lcb))
+    found = answer.allowance(**{"at_least" if sign > 0 else "at_most": value})
+    with plt.style.context("dark_background"):
+        axes = plots.allowance(found, label="yield")
+        shown = {line.get_label(): line for line in axes.lines}
+        assert axes.get_legend().get_texts()[0].get_color() == "white"
+    for name, bound in ((GUARANTEED, "guaranteed"), ("possible worst case", "possible")):
+        assert shown[name].get_xydata().tolist() == [[level.factor, getattr(level, bound)] for level in found.curve]
+    side = "at least" if sign > 0 else "at most"
+    assert shown[f"specification: {side} {value:.4g}"].get_ydata() == [value, value]
+    low = shown[f"guaranteed up to {found.factors.guaranteed:.3g}×"]
+    assert low.get_xydata().tolist() == [[found.factors.guaranteed, value]]
+    assert axes.get_ylabel() == "yield" and "the given tolerance" in shown
+    plt.close("all")
+
+
+def test_an_allowance_is_computed_where_an_answer_and_a_specification_are_given():
+    result = assessed(6, 1)
+    figure, axes = plt.subplots()
+    assert plots.allowance(result, at_least=-100.0, ax=axes) is axes
+    assert any("at least 10×" in line.get_label() for line in axes.lines)
+    with pytest.raises(ValueError, match="expected at_least"):
+        plots.allowance(result)
+    with pytest.raises(ValueError, match="expected no specification beside an allowance"):
+        plots.allowance(result.allowance(at_least=-100.0), at_least=1.0)
+    with pytest.raises(TypeError, match="expected a result"):
+        plots.allowance("yield", at_least=1.0)
+    plt.close(figure)

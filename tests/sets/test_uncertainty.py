@@ -12,7 +12,19 @@ from helpers.refusals import refused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stableopt import Ball, Distance, Estimate, Grid, Groups, Hamming, Parameters, Points, Rectangle
+from stableopt import (
+    Ball,
+    Distance,
+    Ellipsoid,
+    Estimate,
+    Grid,
+    Groups,
+    Hamming,
+    Parameters,
+    Points,
+    Rectangle,
+    Relative,
+)
 from stableopt.base.values import from_dict
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.sets.uncertainty import Combined
@@ -237,3 +249,34 @@ def test_members_of_a_solver_cannot_be_overwritten():
 def test_a_grid_too_large_for_memory_is_refused_when_it_is_made(make):
     refused(make, ValueError, "1e+12 points", "memory", "GB", "fewer steps", "Space")
     assert len(Grid.linspace([0.0, 0.0], [1.0, 1.0], 1000)) == 10**6
+
+
+@pytest.mark.parametrize(
+    "perturbation",
+    [
+        Ball(0.3),
+        Ball(0.3, 1, scales=[1.0, 2.0]),
+        Rectangle([0.2, (-0.1, 0.4)]),
+        Rectangle(0.2),
+        Relative([0.2, 0.4]),
+        Ellipsoid([[0.04, 0.01], [0.01, 0.09]]),
+    ],
+)
+@pytest.mark.parametrize("factors", [(0.5, 2.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1.0, 1.0)])
+def test_a_stretched_set_is_the_image_of_the_set(perturbation, factors):
+    """x' = x + stretched move: a point is reached if the move, shrunk back, was allowed; along 0 nothing moves."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.5, 1.0, (1, 2))
+    moves = rng.uniform(-0.8, 0.8, (400, 2)) * np.where(np.array(factors) > 0, 1.0, 0.0)
+    back = np.divide(moves, factors, out=np.zeros_like(moves), where=np.array(factors) > 0)
+    stretched = perturbation.stretched(factors, [0, 1])
+    expected = perturbation.reaches(x, x + back)[0]
+    assert (stretched.reaches(x, x + moves)[0] == expected).all()
+    assert any(factors) <= (len(set(expected)) == 2)
+    aside = np.array([[1e-3, 1e-3]]) * (np.array(factors) == 0)
+    assert stretched.reaches(x, x + aside)[0, 0] == (not aside.any())
+
+
+def test_sets_without_a_size_for_each_column_cannot_be_stretched():
+    for perturbation in (Hamming(1), Distance(lambda a, b: 0.0, 1.0)):
+        assert perturbation.stretched([2.0, 1.0], [0, 1]) is None

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from stableopt.base.checks import numbers
 from stableopt.campaign.attacks import attacked
 from stableopt.campaign.health import Health, health
+from stableopt.campaign.questions import Questions
 from stableopt.campaign.show import table
 from stableopt.loop.answers import Report, readable
 from stableopt.loop.attacking import Confirmed
@@ -52,7 +53,7 @@ class WorstCase(NamedTuple):
     upper: float
 
 
-class Answer(Generic[Decision]):
+class Answer(Questions, Generic[Decision]):
     """A decision with its bounds, from an optimiser and a sign."""
 
     def __init__(self, optimizer: Optimizer, sign: int) -> None:

@@ -212,3 +212,20 @@ class Setting(ABC, Generic[Index, F]):
     def rescaled(self, factor: float) -> Setting[Index, F]:
         """The same setting with perturbations ``factor`` times as large."""
         return type(self)(self.domain, self.uncertainty.scaled(factor), self.seed)  # type: ignore[call-arg]
+
+
+def column_names(setting: Setting[Index]) -> list[str]:
+    """A name for every column of a point; where the user gave none, as the column would be indexed."""
+    named = setting.translation.names
+    if named is not None:
+        return [n if w == 1 else f"{n}[{i}]" for n, w in named.items() for i in range(w)]
+    width, d = setting.columns.width, setting.domain.dim
+    parameters = setting.uncertainty.parameters
+    theta = parameters.theta if parameters is not None else None
+    own = theta.labels if isinstance(theta, Space) and theta.names is not None else _numbered("theta", width - d)
+    return [*_numbered("x", d), *own]
+
+
+def _numbered(letter: str, count: int) -> list[str]:
+    """Names of columns that have none."""
+    return [letter] if count == 1 else [f"{letter}[{i}]" for i in range(count)]

@@ -10,8 +10,12 @@ import numpy as np
 from stableopt.base.arrays import Array, Mask
 from stableopt.loop.listed import ListedSetting
 from stableopt.loop.setting import Setting
-from stableopt.loop.space import SpaceSetting
-from stableopt.maxmin.spaces.movers import RangeMover
+from stableopt.loop.space import SpaceSetting, effort
+from stableopt.maxmin.lists.listing import reached
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.solver import Choice, Hints, Index
+from stableopt.maxmin.spaces.movers import ChoiceMover, RangeMover
+from stableopt.maxmin.spaces.region import SpaceRegion
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Groups, UncertaintySet, continuous
@@ -71,6 +75,33 @@ def _rounding(v: Variable) -> float:
     if v.choices is not None:
         return 1e-9
     return max(_ROUNDED, 0.5 * v.step / (v.high - v.low)) if isinstance(v, Float) and v.step is not None else _ROUNDED
+
+
+def worst_under(
+    setting: Setting[Index], uncertainty: UncertaintySet, decision: Index, F: object, hints: Hints[Index]
+) -> Choice[Index]:
+    """The worst case of one decision if the adversary could do this instead."""
+    where: Any = setting
+    if isinstance(where, SpaceSetting):
+        region = SpaceRegion(where.domain, uncertainty)
+        budget, least = effort(region, len(hints.points))
+        search: Any = ContinuousMaxMin(region, budget, where.seed, least)
+        return cast("Choice[Index]", search.worst(decision, F, hints))
+    points, values = reached(where.domain, uncertainty, cast("Any", decision)), cast("Array", F)
+    at = int(points[np.argmin(values[points])])
+    return Choice(decision, cast("Any", at), float(values[at]), exact=True)
+
+
+def size_under(setting: Setting[Index], uncertainty: UncertaintySet, decision: Index) -> int:
+    """How many points that would be, of those that can be counted; refused where the set does not fit.
+
+    In a space these are the parameters to choose from.
+    """
+    where: Any = setting
+    if not isinstance(where, SpaceSetting):
+        return len(reached(where.domain, uncertainty, cast("Any", decision)))
+    movers = SpaceRegion(where.domain, uncertainty).movers
+    return sum(len(mover.rows) for mover in movers if isinstance(mover, ChoiceMover))
 
 
 def cut_off(setting: Setting, decision: Any) -> list[str]:

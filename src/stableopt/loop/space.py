@@ -63,7 +63,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
 
     def solver(self, t: int) -> ContinuousMaxMin:
         """The search. With very many observations every evaluation is dear, and the search gets fewer of them."""
-        return _search(self.region, *_effort(self.region, t), self.seed)
+        return _search(self.region, *effort(self.region, t), self.seed)
 
     def inputs(self, points: Sequence[Row], scaled: bool) -> Array:
         Z = np.array(points).reshape(len(points), self.region.points_space.dim)
@@ -116,7 +116,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         if not isinstance(parameters, Parameters):
             return self.region.point_index(self.region.base(np.array([decision]))[0])
         alone = SpaceRegion(self.domain, parameters)
-        return _search(alone, *_effort(self.region, len(hints.points)), self.seed).worst(decision, F, hints).point
+        return _search(alone, *effort(self.region, len(hints.points)), self.seed).worst(decision, F, hints).point
 
     def peak(self, F: Smooth, hints: Hints[Row]) -> Row:
         """The largest F where nobody perturbs; a parameter that may be anything is chosen as well as possible."""
@@ -127,7 +127,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         elif isinstance(parameters, Estimate):
             region = SpaceRegion(self.domain, replace(parameters, within=Rectangle(0.0)))
         last = [point[: region.dim] for point in hints.points[-_STARTS:]]
-        found = _search(region, *_effort(self.region, len(hints.points)), self.seed).maximin(F, Hints(last)).point
+        found = _search(region, *effort(self.region, len(hints.points)), self.seed).maximin(F, Hints(last)).point
         return self.region.point_index(np.array(found))
 
     def design(self, number: int) -> Row:
@@ -226,7 +226,7 @@ def _allowed(region: SpaceRegion, Z: Array) -> Row:
     return region.point_index(region.points(X, region.scenario_of(X, Z))[0])
 
 
-def _effort(region: SpaceRegion, t: int) -> tuple[int, int]:
+def effort(region: SpaceRegion, t: int) -> tuple[int, int]:
     """How many points a search evaluates, and the smallest batch that is worth its time.
 
     With very many observations every evaluation is dear: a search costs about as much as learning the model. And a

@@ -8,6 +8,7 @@ try:
 except ImportError as error:  # pragma: no cover - shown by a test in a process without matplotlib
     raise ImportError("stableopt.plots needs matplotlib: pip install 'stableopt[plots]'") from error
 
+from stableopt.plots.allowances import allowance
 from stableopt.plots.beliefs import belief
 from stableopt.plots.contest import contenders
 from stableopt.plots.history import progress
@@ -18,4 +19,5 @@ from stableopt.plots.sections import slices
 from stableopt.plots.style import share_legend
 from stableopt.plots.tornado import hurts
 
-__all__ = ["belief", "calibration", "contenders", "hurts", "landscape", "profile", "progress", "share_legend", "slices"]
+__all__ = ["allowance", "belief", "calibration", "contenders", "hurts", "landscape", "profile", "progress"]
+__all__ += ["share_legend", "slices"]

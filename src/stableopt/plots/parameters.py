@@ -19,7 +19,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.checks import is_whole
-from stableopt.loop.setting import Setting
+from stableopt.loop.setting import Setting, column_names
 from stableopt.sets.candidates import Candidates
 from stableopt.sets.spaces import Space
 from stableopt.sets.variables import Category, Float, Integer, Range, Variable
@@ -143,7 +143,7 @@ def blocks_of(setting: Setting) -> list[Block]:
     ]
     if theta is not None:
         parts += [(part, False) for part in (theta.parts if isinstance(theta, Space) else (np.asarray(theta),))]
-    names = _names(setting)
+    names = column_names(setting)
     found: list[Block] = []
     for part, decided in parts:
         first = sum(len(block.names) for block in found)
@@ -162,23 +162,6 @@ def _block(part: Variable | Array, empty: Block) -> Block:
     if isinstance(part, Candidates):
         return Block(*place, rows=tuple(part.decode(row) for row in part.choices), words=tuple(map(tuple, part.words)))
     return Block(*place, rows=tuple(map(tuple, np.asarray(part).tolist())))
-
-
-def _names(setting: Setting) -> list[str]:
-    """A name for every column of a point; where the user gave none, as the column would be indexed."""
-    named = setting.translation.names
-    if named is not None:
-        return [n if w == 1 else f"{n}[{i}]" for n, w in named.items() for i in range(w)]
-    width, d = setting.columns.width, setting.domain.dim
-    parameters = setting.uncertainty.parameters
-    theta = parameters.theta if parameters is not None else None
-    own = theta.labels if isinstance(theta, Space) and theta.names is not None else numbered("theta", width - d)
-    return [*numbered("x", d), *own]
-
-
-def numbered(letter: str, count: int) -> list[str]:
-    """Names of columns that have none."""
-    return [letter] if count == 1 else [f"{letter}[{i}]" for i in range(count)]
 
 
 def chosen(columns: Sequence[Column], wanted: Any) -> list[Column]:

@@ -36,6 +36,9 @@ class Known(Protocol):
     def profile(self) -> Any:
         """Its stability profile."""
 
+    def allowance(self, *, at_least: float | None, at_most: float | None) -> Any:
+        """How much tolerance a specification allows."""
+
 
 @dataclass(frozen=True, eq=False)
 class Subject:

@@ -26,6 +26,7 @@ from stableopt.base.checks import is_number, is_whole, listed, not_negative, num
 from stableopt.sets.uncertainty import Perturbation
 
 BOUNDARY = 1.0 + 1e-9
+_LEAST = 1e-6  # times an ellipsoid is as good as nothing, and still invertible
 
 
 def boundary(reach: Array, magnitude: Array) -> float:
@@ -92,6 +93,13 @@ class Ball(NormBall):
     def scaled(self, factor: float) -> Ball:
         return replace(self, eps=factor * self.eps)
 
+    def stretched(self, factors: Sequence[float], columns: Sequence[int]) -> Ball:
+        scales = np.array(factors) * (1.0 if self.scales is None else np.asarray(self.scales))
+        kept = np.flatnonzero(scales > 0).tolist()
+        if not kept:
+            return self.scaled(0.0)
+        return replace(self, scales=scales[kept].tolist(), columns=[columns[i] for i in kept])
+
 
 @dataclass(frozen=True, eq=False)
 class Rectangle(NormBall):
@@ -115,6 +123,9 @@ class Rectangle(NormBall):
 
     def scaled(self, factor: float) -> Rectangle:
         return replace(self, half_widths=_times(factor, self.half_widths))
+
+    def stretched(self, factors: Sequence[float], columns: Sequence[int]) -> Rectangle:
+        return replace(self, half_widths=_each_times(factors, self.half_widths), columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +156,9 @@ class Relative(Perturbation):
 
     def scaled(self, factor: float) -> Relative:
         return replace(self, fractions=_times(factor, self.fractions))
+
+    def stretched(self, factors: Sequence[float], columns: Sequence[int]) -> Relative:
+        return replace(self, fractions=_each_times(factors, self.fractions), columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +193,11 @@ class Ellipsoid(Perturbation):
 
     def scaled(self, factor: float) -> Ellipsoid:
         """The ellipsoid with other axes; its matrix must stay invertible, so a factor of 0 becomes 1e-6."""
-        return replace(self, matrix=(max(factor, 1e-6) ** 2 * np.array(self.matrix)).tolist())
+        return replace(self, matrix=(max(factor, _LEAST) ** 2 * np.array(self.matrix)).tolist())
+
+    def stretched(self, factors: Sequence[float], columns: Sequence[int]) -> Ellipsoid:
+        along = np.maximum(factors, _LEAST)
+        return replace(self, matrix=(along[:, None] * np.array(self.matrix) * along).tolist(), columns=columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +279,12 @@ def _times(factor: float, widths: Any) -> Any:
     if isinstance(widths, Sequence):
         return tuple(_times(factor, width) for width in widths)
     return factor * widths
+
+
+def _each_times(factors: Sequence[float], widths: Any) -> Any:
+    """Widths, each with a factor of its own."""
+    each = widths if isinstance(widths, Sequence) else [widths] * len(factors)
+    return tuple(_times(f, w) for f, w in zip(factors, each, strict=True))
 
 
 def _spread_pairs(widths: Any, free: list[int], dim: int, what: str) -> tuple[Array, Array]:

@@ -45,7 +45,7 @@ class UncertaintySet(Value):
         return self
 
     def __mul__(self, other: UncertaintySet) -> Combined:
-        return Combined((*_parts(self), *_parts(other)))
+        return Combined((*parts_of(self), *parts_of(other)))
 
 
 class Perturbation(UncertaintySet, ABC):
@@ -64,6 +64,13 @@ class Perturbation(UncertaintySet, ABC):
     @abstractmethod
     def scaled(self, factor: float) -> Perturbation:
         """The same perturbation, ``factor`` times as large."""
+
+    def stretched(self, factors: Sequence[float], columns: Sequence[int]) -> Perturbation | None:
+        """The same perturbation, ``factors`` times as large in each of the columns that may change.
+
+        None where columns have no size of their own.
+        """
+        return None
 
     def free(self, dim: int) -> list[int]:
         """The coordinates that may change, of ``dim``."""
@@ -246,11 +253,12 @@ class Groups(UncertaintySet):
 
 def continuous(uncertainty: UncertaintySet) -> bool:
     """Whether the adversary has more than finitely many choices even on a finite domain."""
-    _parts(uncertainty)  # refuses what is no uncertainty set
+    parts_of(uncertainty)  # refuses what is no uncertainty set
     return uncertainty.parameters is not None and isinstance(uncertainty.parameters.theta, Space)
 
 
-def _parts(uncertainty: UncertaintySet) -> tuple[UncertaintySet, ...]:
+def parts_of(uncertainty: UncertaintySet) -> tuple[UncertaintySet, ...]:
+    """The factors of a product, or the set itself."""
     if not isinstance(uncertainty, UncertaintySet):
         raise TypeError(f"expected an uncertainty set such as Ball(0.1), got {uncertainty!r}")
     return tuple(uncertainty.parts) if isinstance(uncertainty, Combined) else (uncertainty,)

@@ -139,6 +139,15 @@ class Listing(ReadOnly):
         return np.zeros(1, dtype=np.intp) if parameters is None else parameters.allowed
 
 
+def reached(domain: Domain, uncertainty: UncertaintySet, decision: int) -> Indices:
+    """What a decision (not a group) can turn into, without the solver that knows this of all of them."""
+    x = np.array([decision])
+    if uncertainty.perturbations:
+        x = np.flatnonzero(_reach_together(uncertainty.perturbations, domain.points[x], domain.points)[0])
+    parameters = uncertainty.parameters
+    return x if parameters is None else np.add.outer(x * len(parameters.block), parameters.allowed).ravel()
+
+
 def _group_solver(groups: Groups, n: int) -> ListedMaxMin:
     """The solver for groups that cover n points."""
     members = [i for group in groups.lists for i in group]

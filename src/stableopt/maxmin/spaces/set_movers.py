@@ -169,7 +169,7 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
     """The movers of the numbers of a space that a perturbation may change."""
     if perturbation == Rectangle(0.0):  # moves nothing, also in a space without numbers
         return []
-    columns = _columns(perturbation, space)
+    columns = columns_of(perturbation, space)
     owners = {c[0]: v for v, c in zip(space.parts, space.columns, strict=True)}
     ranges = [v for c in columns if isinstance(v := owners[c], Range)]
     k, labels = len(columns), [space.labels[c] for c in columns]
@@ -224,7 +224,7 @@ def _check_widths(reach: Array, ranges: Sequence[Range], labels: Sequence[str]) 
             )
 
 
-def _columns(perturbation: Perturbation, space: Space) -> list[int]:
+def columns_of(perturbation: Perturbation, space: Space) -> list[int]:
     """The columns that may change: those named, or all numbers."""
     if perturbation.columns is None:
         if not space.numeric:

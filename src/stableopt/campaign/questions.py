@@ -1,0 +1,45 @@
+"""What else can be asked of an answer, without any further experiment."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from stableopt.campaign.allowance import Allowance, specification
+from stableopt.loop.answers import Report
+from stableopt.loop.state import State
+
+
+class Known(Protocol):
+    """What the answers follow from."""
+
+    sign: int
+
+    @property
+    def state(self) -> State:
+        """All that was known."""
+
+    @property
+    def report(self) -> Report:
+        """The decision, as the optimiser reports it, which maximises."""
+
+
+class Questions:
+    """Questions about the decision of an answer."""
+
+    def allowance(
+        self: Known, *, at_least: float | None = None, at_most: float | None = None, decision: Any = None
+    ) -> Allowance:
+        """How much tolerance the specification allows: up to which factor it is guaranteed, up to which possible.
+
+        Also for each tolerance by itself, while the others are as given and while they are 0. Nothing is measured. An
+        environment stays as it is.
+
+        at_least: what the worst case must reach; at_most for `minimize`.
+        decision: another one than that of the result.
+        """
+        from stableopt.campaign.allowing import allowance_of
+
+        value = specification(at_least, at_most, self.sign)
+        translation = self.state.setting.translation
+        index = self.report.decision_index if decision is None else translation.decision_index(decision)
+        return allowance_of(self.state, index, value, self.sign)
