@@ -14,11 +14,12 @@ Notation
 
 from __future__ import annotations
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, Mask
+from stableopt.base.arrays import Array, Indices, Mask, between, dots
 from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
 from stableopt.maxmin.search.plan import Effort, Plan
 from stableopt.maxmin.search.steps import lowest, lowest_apart
@@ -31,98 +32,148 @@ _LAST = 1e-5  # of the spread of F: a step that promises less and leads nowhere 
 
 
 class Descent:
-    """Projected descent of many scenarios at once, each with its own spectral (Barzilai–Borwein) step."""
+    """Projected descent of many scenarios at once, each with its own spectral (Barzilai–Borwein) step.
+
+    Besides v and h, a scenario carries its point Z and the gradient G there. Rows that have arrived are left out of the
+    arrays that a step works on, and come back in the end.
+    """
+
+    X: Array
+    S: Array
+    v: Array
+    h: Array
+    Z: Array
+    G: Array
+    step: Array
+    move: Array
+    """The last step that led down; 0 before the first."""
 
     def __init__(self, oracle: Oracle, X: Array, S: Array) -> None:
         """From scenarios S (r, q) of the decisions X (r, d)."""
         self.oracle, self.region, self.X = oracle, oracle.region, X
-        self.S, self.v, self.g, self.h, self.T = oracle.gradients(X, self.region.project_inside(X, S))
-        self.step = 0.5 / np.maximum(np.abs(self.h).max(axis=1, initial=0.0), 1e-300)
-        self.move = np.zeros_like(self.S)
+        self.S = self.region.project_inside(X, S)
+        self.v, self.h, self.Z, self.G = oracle.slopes(X, self.S)
+        self.step = 0.5 / _steepest(self.h)
+        self.move = np.zeros(self.S.shape)
 
     @property
     def found(self) -> Evaluated:
         """The scenarios, with what is known of them."""
-        return Evaluated(self.S, self.v, self.g, self.h, self.T)
+        g = self.region.pull(self.X, self.S, self.G)[0]
+        return Evaluated(self.S, self.v, g, self.h, self.oracle.targets(self.Z, self.G))
 
     def keep(self, rows: Indices) -> None:
         """Go on with these rows only."""
-        for name in ("X", "S", "v", "g", "h", "T", "step", "move"):
+        for name in _CARRIED:
             setattr(self, name, getattr(self, name)[rows])
+
+    def rows(self, rows: Indices) -> Descent:
+        """A descent of these rows, on its own."""
+        part = copy(self)
+        part.keep(rows)
+        return part
+
+    def put(self, at: Indices, other: Descent, rows: Indices | slice = slice(None)) -> None:
+        """Replace the rows ``at`` by rows of another descent of the same decisions."""
+        for name in _CARRIED[1:]:
+            getattr(self, name)[at] = getattr(other, name)[rows]
 
     def advance(self, steps: int, tolerance: float, goal: Array | None = None) -> None:
         """Take steps until each scenario expects to lose less than the tolerance, in units of the oracle's scale.
 
         With a ``goal`` (r,), a scenario also ends where it does not promise to come below that.
         """
-        moving: Indices = np.arange(len(self.S))
+        part, at = self, np.arange(len(self.S))
         for _ in range(steps if self.S.shape[1] else 0):
-            h = self.h[moving]
-            aim = self.S[moving] - self.step[moving, None] * h
-            trial = self.region.project_inside(self.X[moving], aim)
-            move = trial - self.S[moving]
-            slope = np.einsum("ij,ij->i", move, h)
+            aim = part.S - part.step[:, None] * part.h
+            trial = self.region.project_inside(part.X, aim)
+            move = trial - part.S
+            slope = dots(move, part.h)
             stuck = slope >= -tolerance * self.oracle.scale
-            waiting = self._with_shorter_steps(moving, np.flatnonzero(stuck), aim, trial)
-            jumps = self._extrapolate(moving, trial, move)
+            waiting = at[:0] if self.region.exact else at[part._with_shorter_steps(np.flatnonzero(stuck), aim, trial)]
             if goal is not None:
-                stuck |= self.v[moving] + _PROMISE * slope > goal[moving]
-            go = np.flatnonzero(~stuck)
-            if len(go):
-                self._step(moving[go], trial[go], slope[go], jumps[go])
-            moving = np.concatenate([moving[go], waiting])
-            if not len(moving):
-                return
+                stuck |= part.v + _PROMISE * slope > goal[at]
+            if stuck.any():
+                if part is not self:
+                    self.put(at, part)
+                go = np.flatnonzero(~stuck)
+                at = at[go]
+                if not len(at) + len(waiting):
+                    return
+                part, trial, move, slope = self.rows(at), trial[go], move[go], slope[go]
+            if len(at):
+                part._step(trial, move, slope)
+            if len(waiting):
+                self.put(at, part)
+                at = np.concatenate([at, waiting])
+                part = self.rows(at)
+        if part is not self:
+            self.put(at, part)
 
-    def _with_shorter_steps(self, moving: Indices, stuck: Indices, aim: Array, trial: Array) -> Indices:
+    def _with_shorter_steps(self, stuck: Indices, aim: Array, trial: Array) -> Indices:
         """Shorten the steps of the stuck rows that may still go on, and return these rows.
 
         Where projections are approximate (`Region.exact` is False), a long step may lead nowhere and a shorter one
         down. Where they are exact, a stuck row has arrived.
         """
-        if self.region.exact:
-            return moving[:0]
-        h, step = self.h[moving[stuck]], self.step[moving[stuck]]
-        least = _LAST * self.oracle.scale / np.maximum(np.einsum("ij,ij->i", h, h), 1e-300)
+        h, step = self.h[stuck], self.step[stuck]
+        least = _LAST * self.oracle.scale / np.maximum(dots(h, h), 1e-300)
         longer = step > least
         stuck, least, step = stuck[longer], least[longer], step[longer]
-        projected = self.region.project(self.X[moving[stuck]], aim[stuck])
+        projected = self.region.project(self.X[stuck], aim[stuck])
         held = np.abs(projected - trial[stuck]).max(axis=1, initial=0.0) > _HELD
-        self.step[moving[stuck]] = np.where(held, 0.1 * step, least)
-        return moving[stuck]
+        self.step[stuck] = np.where(held, 0.1 * step, least)
+        return stuck
 
-    def _extrapolate(self, at: Indices, trial: Array, move: Array) -> Mask:
+    def _extrapolate(self, trial: Array, move: Array) -> Mask | None:
         """Send the trials of rows whose steps shrink by a constant factor to the limit of these steps; say which rows.
 
         Along the edge of a curved set, steps shrink like a geometric series, however long they would be without the
         set. Aitken's rule sums the series. A jump that does not lead down is not repeated.
         """
-        last = self.move[at]
-        shrink = np.einsum("ij,ij->i", move, last) / np.maximum(np.einsum("ij,ij->i", last, last), 1e-300)
+        shrink = dots(move, self.move) / np.maximum(dots(self.move, self.move), 1e-300)
         jumps: Mask = (shrink > 0.3) & (shrink < 0.99)
-        if jumps.any():
-            limit = self.S[at[jumps]] + move[jumps] / (1 - shrink[jumps])[:, None]
-            trial[jumps] = self.region.project_inside(self.X[at[jumps]], limit)
+        if not jumps.any():
+            return None
+        limit = self.S[jumps] + move[jumps] / (1 - shrink[jumps])[:, None]
+        trial[jumps] = self.region.project_inside(self.X[jumps], limit)
         return jumps
 
-    def _step(self, at: Indices, trial: Array, slope: Array, jumps: Mask) -> None:
+    def _step(self, trial: Array, move: Array, slope: Array) -> None:
         """Go to the trial scenarios where they are lower, and set the length of the next step."""
-        v, h, step, move = self.v[at], self.h[at], self.step[at], trial - self.S[at]
-        new = self.oracle.gradients(self.X[at], trial)
-        bend = np.einsum("ij,ij->i", move, new.h - h)
-        length = np.einsum("ij,ij->i", move, move)
+        jumps = self._extrapolate(trial, move)
+        if jumps is not None:
+            move = trial - self.S
+        v, h, Z, G = self.oracle.slopes(self.X, trial)
+        bend, length = dots(move, h - self.h), dots(move, move)
         # Barzilai and Borwein: |move|² / (move · change of gradient). A concave direction has no minimum of its own:
         # then go four times as far, and the projection ends the step.
-        spectral = np.where(bend > 0.25 * length / step, length / np.where(bend > 0, bend, 1.0), 4 * step)
-        spectral = np.minimum(spectral, 4.0 / np.maximum(np.abs(new.h).max(axis=1), 1e-300))
+        curved = bend > 0.25 * length / self.step
+        spectral = np.divide(length, bend, out=4 * self.step, where=curved)
+        spectral = np.minimum(spectral, 4.0 / _steepest(h))
+        better = v < self.v
+        if better.all():
+            self.S, self.v, self.h, self.Z, self.G, self.step, self.move = trial, v, h, Z, G, spectral, move
+            return
         # After a step that led up: the minimum of the parabola through both values and the slope. After a jump that
         # led up the step was not to blame.
-        rise = new.v - v - slope
-        shrunk = step * np.where(jumps, 1.0, np.clip(-slope / (2 * np.where(rise > 0, rise, np.inf)), 0.1, 0.5))
-        better = new.v < v
-        self.step[at] = np.where(better, spectral, shrunk)
-        self.move[at] = np.where(better[:, None], move, 0.0)
-        self.found.put(at[better], new, better)
+        rise = v - self.v - slope
+        shrink = between(-slope / (2 * np.where(rise > 0, rise, np.inf)), 0.1, 0.5)
+        if jumps is not None:
+            shrink[jumps] = 1.0
+        self.v, self.step = np.where(better, v, self.v), np.where(better, spectral, self.step * shrink)
+        better = better[:, None]
+        self.S, self.h = np.where(better, trial, self.S), np.where(better, h, self.h)
+        self.Z, self.G = np.where(better, Z, self.Z), np.where(better, G, self.G)
+        self.move = np.where(better, move, 0.0)
+
+
+_CARRIED = ("X", "S", "v", "h", "Z", "G", "step", "move")  # of each row of a descent
+
+
+def _steepest(h: Array) -> Array:
+    """The largest slope of each row, above 0, so that one can divide by it."""
+    return np.asarray(np.maximum(np.maximum.reduce(np.abs(h), axis=1, initial=0.0), 1e-300))
 
 
 class Minima(NamedTuple):
@@ -193,7 +244,8 @@ class InnerSearch:
             m = kept
         self._poll(descent, effort)
         descent.keep((lowest(descent.v.reshape(n, m), m) + m * np.arange(n)[:, None]).ravel())
-        return Minima(*(part.reshape(n, m, *part.shape[1:]) for part in (descent.v, descent.S, descent.T)))
+        T = self.oracle.targets(descent.Z, descent.G)
+        return Minima(*(part.reshape(n, m, *part.shape[1:]) for part in (descent.v, descent.S, T)))
 
     def _poll(self, descent: Descent, effort: Effort) -> None:
         """Jumps from all scenarios while one leads lower: across, to a discrete neighbour, or to a point around."""
@@ -214,7 +266,7 @@ class InnerSearch:
             trial.advance(effort.steps // 2, effort.tolerance, descent.v[rows])
             lower = np.flatnonzero(trial.v < descent.v[rows] - POLLED * self.oracle.scale)
             rows = rows[lower]
-            descent.found.put(rows, trial.found, lower)
+            descent.put(rows, trial, lower)
             if not len(rows):
                 return
 

@@ -66,7 +66,10 @@ class Oracle:
 
     def at(self, Z: Array) -> Array:
         """F at points (n,)."""
-        v = np.concatenate([np.empty(0), *(self.F(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS))])
+        if len(Z) <= _ROWS:
+            v = self.F(Z) if len(Z) else np.empty(0)
+        else:
+            v = np.concatenate([self.F(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)])
         self._saw(v, 1)
         return v
 
@@ -77,12 +80,30 @@ class Oracle:
     def gradients(self, X: Array, S: Array) -> Evaluated:
         """S with v, g, h and T, shaped as S is."""
         X, flat = paired(X, S)
-        Z = self.region.points(X, flat)
-        parts = [self.F.with_gradient(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)]
-        v, G = parts[0] if len(parts) == 1 else (np.concatenate(part) for part in zip(*parts, strict=True))
-        self._saw(v, 2)
-        found = (v, *self.region.pull(X, flat, G), Z - _REACH / self.scale * G)
+        v, Z, G = self._with_gradient(X, flat)
+        g, h = self.region.pull(X, flat, G)
+        found = (v, g, h, self.targets(Z, G))
         return Evaluated(S, *(part.reshape(*S.shape[:-1], *part.shape[1:]) for part in found))
+
+    def slopes(self, X: Array, S: Array) -> tuple[Array, Array, Array, Array]:
+        """v and h of scenarios (n, q), with their points and the gradients there."""
+        v, Z, G = self._with_gradient(X, S)
+        return v, self.region.pull(X, S, G)[1], Z, G
+
+    def targets(self, Z: Array, G: Array) -> Array:
+        """T of points Z with gradients G."""
+        return np.asarray(Z - _REACH / self.scale * G)
+
+    def _with_gradient(self, X: Array, S: Array) -> tuple[Array, Array, Array]:
+        """Values, points, and the gradients there."""
+        Z = self.region.points(X, S)
+        if len(Z) <= _ROWS:
+            v, G = self.F.with_gradient(Z)
+        else:
+            parts = [self.F.with_gradient(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)]
+            v, G = (np.concatenate(part) for part in zip(*parts, strict=True))
+        self._saw(v, 2)
+        return v, Z, G
 
     def anchored(self, X: Array, S: Array, T: Array) -> Array:
         """The targets (n, m, P), closer to their points where the reply to a target would lead away from its point.
@@ -124,4 +145,5 @@ class Oracle:
     def _saw(self, v: Array, each: int) -> None:
         if len(v):
             self.budget.spend(len(v), each)
-            self._low, self._high = min(self._low, float(v.min())), max(self._high, float(v.max()))
+            low, high = float(np.minimum.reduce(v)), float(np.maximum.reduce(v))
+            self._low, self._high = min(self._low, low), max(self._high, high)

@@ -60,16 +60,19 @@ def lowest_apart(V: Array, S: Array, Z: Array, m: int) -> Indices:
     if m == 1 or k <= m:
         return order[:, :m]
     widths = np.ptp(Z, axis=1, keepdims=True)
-    places = np.concatenate([(Z - Z[:, :1]) / np.where(widths > 0, widths, 1.0), S / 2], axis=2)
-    places = np.take_along_axis(places, order[:, :, None], axis=1)
-    half = np.sum(places * places, axis=2) / 2
-    # |a − b|² < 2r² where a·b > |a|²/2 + |b|²/2 − r²
-    near = (
-        np.matmul(places, places.transpose(0, 2, 1))
-        > half[:, :, None] + (half - (_NEARBY * k ** (-1 / q)) ** 2)[:, None]
-    )
-    has_lower = np.argmax(near, axis=2) < np.arange(k)
-    return np.take_along_axis(order, np.argsort(has_lower, axis=1, kind="stable"), axis=1)[:, :m]
+    divisor, rows = np.where(widths > 0, widths, 1.0), np.arange(len(V))[:, None]
+    # Whether one is first in its basin depends on lower ones only. So most often a part of them says enough.
+    for some in (min(k, 4 * m), k):
+        first = order[:, :some]
+        places = np.concatenate([(Z[rows, first] - Z[:, :1]) / divisor, S[rows, first] / 2], axis=2)
+        half = np.einsum("ijk,ijk->ij", places, places) / 2
+        # |a − b|² < 2r² where a·b > |a|²/2 + |b|²/2 − r²
+        radius = (_NEARBY * k ** (-1 / q)) ** 2
+        near = np.matmul(places, places.transpose(0, 2, 1)) > half[:, :, None] + (half - radius)[:, None]
+        has_lower = np.argmax(near, axis=2) < np.arange(some)
+        if some - has_lower.sum(axis=1).max() >= m:
+            break
+    return np.asarray(first[rows, np.argsort(has_lower, axis=1, kind="stable")[:, :m]])
 
 
 def spread_out(X: Array, v: Array, count: int) -> Indices:

@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, Mask, cartesian
+from stableopt.base.arrays import Array, Indices, Mask, between, cartesian
 from stableopt.maxmin.spaces.projections import into_ball, into_ball_within, into_l1_within
 from stableopt.sets.spaces import distinct
 from stableopt.sets.variables import Integer, Range
@@ -164,7 +164,7 @@ class NormMover(RangeMover):
 
     def move(self, C: Array, S: Array) -> Array:
         if self._plain:
-            return np.clip(C + self._unit * S, self._lower, self._upper)
+            return between(C + self._unit * S, self._lower, self._upper)
         x, moved, _ = self._moved(C, S)
         U = np.clip(self._coordinates(np.clip(moved, *self._ends)), self._lower, self._upper)
         return np.where(moved == x, C, U)  # without an offset C stays as it is: changing units would round it
@@ -192,7 +192,7 @@ class NormMover(RangeMover):
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
         if self._plain:
             U = C + self._unit * S
-            G = np.where(np.clip(U, self._lower, self._upper) == U, G, 0.0)
+            G = np.where(between(U, self._lower, self._upper) == U, G, 0.0)
             return G, G * self._unit
         x, moved, reach = self._moved(C, S)
         stretch = 1 + self._fraction * np.sign(x) * S  # dx'/dx, as the reach grows with |x|
@@ -222,7 +222,7 @@ class NormMover(RangeMover):
         low, high = ends or (-np.inf, np.inf)
         if self.order == 1:
             return into_l1_within(S, low, high)
-        return np.clip(S, np.maximum(low, -self._down[of]), np.minimum(high, self._up[of]))
+        return between(S, np.maximum(low, -self._down[of]), np.minimum(high, self._up[of]))
 
     def _with_steps(self, C: Array, S: Array, ends: tuple[Array, Array] | None = None) -> Array:
         """Whole numbers are projected first, onto whole steps; the others then have what is left of the ball."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices
+from stableopt.base.arrays import Array, Indices, between, dots
 
 _TURNS = 30  # of iterations that end after a few
 _CLOSE = 1e-12  # to the sphere, or to a slab
@@ -12,40 +12,35 @@ _CLOSE = 1e-12  # to the sphere, or to a slab
 
 def into_ball(S: Array) -> Array:
     """The nearest points of the l2 unit ball."""
-    return np.asarray(S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)))
+    return np.asarray(S / np.maximum(1.0, np.sqrt(dots(S, S)))[:, None])
 
 
 def into_ball_within(S: Array, low: Array, high: Array) -> Array:
     """The nearest points of the l2 unit ball between low <= 0 and high >= 0.
 
-    They are clip(μ·s) with the largest μ <= 1 that leads into the ball. While μ grows, one coordinate after the other
-    reaches its end, and between two of these moments the square of the length is a parabola.
+    They are clip(μ·s) with the largest μ <= 1 that leads into the ball. A coordinate that is held by its end leaves more
+    of the ball to the others. So μ grows from where no end holds, and one that is held stays held.
     """
     inside = into_ball(S)
-    beyond = np.flatnonzero(((inside < low) | (inside > high)).any(axis=1))
-    if not len(beyond):
+    outside = (inside < low) | (inside > high)
+    if not outside.any():
         return inside
-    inside[beyond] = clipped = np.clip(S[beyond], low[beyond], high[beyond])
-    rows = beyond[np.einsum("ij,ij->i", clipped, clipped) > 1.0]
+    beyond = np.flatnonzero(outside.any(axis=1))
+    inside[beyond] = clipped = between(S[beyond], low[beyond], high[beyond])
+    rows = beyond[dots(clipped, clipped) > 1.0]
     if not len(rows):
         return inside
     S, low, high = S[rows], low[rows], high[rows]
     size, ends = np.abs(S), np.where(S > 0, high, -low)
-    moments = np.divide(ends, size, out=np.ones(size.shape), where=size > ends)
-    order = np.argsort(moments, axis=1)
-    moments = np.take_along_axis(moments, order, axis=1)
-    held = np.cumsum(np.take_along_axis(ends, order, axis=1) ** 2, axis=1)
-    held = np.column_stack([np.zeros(len(rows)), held[:, :-1]])
-    free = np.take_along_axis(size, order, axis=1) ** 2
-    free = np.cumsum(free[:, ::-1], axis=1)[:, ::-1]  # of those that have not reached their end at each moment
-    squares = held + moments**2 * free
-    # The first moment outside the ball. All rows here end outside; should rounding deny it, the longest counts.
-    first = np.argmax(squares >= np.minimum(squares.max(axis=1, keepdims=True), 1.0), axis=1)
-    at = np.arange(len(rows)), first
-    mu = np.sqrt(np.maximum(1.0 - held[at], 0.0) / np.maximum(free[at], 1e-300))
-    # Not before the last moment inside: with a corner on the sphere, rounding could say so.
-    mu = np.maximum(mu, np.where(first > 0, moments[at[0], first - 1], 0.0))
-    inside[rows] = np.clip(mu[:, None] * S, low, high)
+    mu = 1 / np.sqrt(dots(size, size))
+    for _ in range(S.shape[1]):
+        held = size * mu[:, None] > ends
+        fixed, free = np.where(held, ends, 0.0), np.where(held, 0.0, size)
+        before, mu = mu, np.sqrt(np.maximum(1.0 - dots(fixed, fixed), 0.0) / np.maximum(dots(free, free), 1e-300))
+        mu = np.maximum(mu, before)  # rounding could say otherwise
+        if (mu <= before).all():
+            break
+    inside[rows] = between(mu[:, None] * S, low, high)
     return inside
 
 

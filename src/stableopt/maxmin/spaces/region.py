@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Mask, cartesian
+from stableopt.base.arrays import Array, Mask, between, cartesian
 from stableopt.base.values import ReadOnly
 from stableopt.maxmin.solver import Choice, Row
 from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, other_rows
@@ -97,7 +97,12 @@ class SpaceDecisions(ReadOnly):
         return self.space.spread(count, seed)
 
     def clip(self, X: Array) -> Array:
-        return np.where(self.discrete, X, np.clip(X, 0.0, 1.0))
+        return between(X, *self._box)
+
+    @cached_property
+    def _box(self) -> tuple[Array, Array]:
+        """Between which coordinates decisions are clipped (d,) each: discrete ones are not."""
+        return np.where(self.discrete, -math.inf, 0.0), np.where(self.discrete, math.inf, 1.0)
 
     def other_decisions(self, x: Array) -> Array:
         found = [np.empty((0, self.dim))]
@@ -168,13 +173,23 @@ class SpaceRegion(SpaceDecisions):
         whole = any(a is not b for a, b in zip(parts, self.space.parts, strict=True))
         return SpaceRegion(Space(parts, self.space.names), self.uncertainty) if whole else None
 
+    @cached_property
+    def _alone(self) -> Mover | None:
+        """The only mover, if it moves all columns in their order: then nothing has to be put side by side."""
+        whole = slice(0, self.points_space.dim)
+        return self.movers[0] if len(self.movers) == 1 and self.movers[0].place == whole and whole.stop else None
+
     def points(self, X: Array, S: Array) -> Array:
+        if self._alone is not None:
+            return self._alone.move(X, S)
         Z = self.base(X)
         for mover, part, C in self._parts(Z):
             Z[:, mover.place] = mover.move(C, S[:, part])
         return Z
 
     def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
+        if self._alone is not None and not self.discrete.any():
+            return self._alone.pull(X, S, G)
         by_point, by_scenario = G.copy(), np.zeros(S.shape)
         for mover, part, C in self._parts(self.base(X)):
             by_point[:, mover.place], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, mover.place])
@@ -183,18 +198,24 @@ class SpaceRegion(SpaceDecisions):
         return by_decision, by_scenario
 
     def project(self, X: Array, S: Array) -> Array:
+        if self._alone is not None:
+            return self._alone.project(X, S)
         out = np.empty(S.shape)
         for mover, part, C in self._parts(self.base(X)):
             out[:, part] = mover.project(C, S[:, part])
         return out
 
     def project_inside(self, X: Array, S: Array) -> Array:
+        if self._alone is not None:
+            return self._alone.project_inside(X, S)
         out = np.empty(S.shape)
         for mover, part, C in self._parts(self.base(X)):
             out[:, part] = mover.project_inside(C, S[:, part])
         return out
 
     def scenario_of(self, X: Array, Z: Array) -> Array:
+        if self._alone is not None:
+            return self._alone.scenario_of(X, Z)
         out = np.empty((len(X), self.width))
         for mover, part, C in self._parts(self.base(X)):
             out[:, part] = mover.scenario_of(C, Z[:, mover.place])
