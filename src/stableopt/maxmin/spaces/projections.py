@@ -18,8 +18,8 @@ def into_ball(S: Array) -> Array:
 def into_ball_within(S: Array, low: Array, high: Array) -> Array:
     """The nearest points of the l2 unit ball between low <= 0 and high >= 0.
 
-    They are clip(μ·s) with the largest μ <= 1 that leads into the ball. A coordinate that is held by its end leaves more
-    of the ball to the others. So μ grows from where no end holds, and one that is held stays held.
+    They are clip(μ·s) with the largest μ <= 1 that leads into the ball. A coordinate that is held by its end leaves
+    more of the ball to the others. So μ grows from where no end holds, and one that is held stays held.
     """
     inside = into_ball(S)
     outside = (inside < low) | (inside > high)
