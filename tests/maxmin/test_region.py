@@ -689,7 +689,7 @@ def test_scenarios_begin_with_nobody_and_are_allowed_and_not_too_many(data, coun
     assert np.all(S[0] == 0)
     assert np.array_equal(S, region.scenarios(count, seed))
     X = np.tile(region.decisions(1, seed), (len(S), 1))
-    for mover, part in zip(region.movers, region._slices, strict=True):
+    for mover, part in region._placed:
         if isinstance(mover, EllipsoidMover):  # it also projects into the domain of each decision
             assert np.all(np.linalg.norm(S[:, part], axis=1) <= 1 + 1e-12)
             S[:, part] = 0.0
@@ -746,7 +746,7 @@ def test_neighbours_differ_in_something_discrete_and_are_allowed(data):
     if not isinstance(perturbation, Ellipsoid):
         assert np.allclose(region.project(X, others), others, atol=1e-12)
     assert not np.any(np.all(others == s, axis=1))
-    for m, part in zip(region.movers, region._slices, strict=True):
+    for m, part in region._placed:
         if isinstance(m, ChoiceMover):
             seen = {int(r) for r in [*others[:, part].ravel(), *s[part]]}
             assert seen == set(range(len(m.rows)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -97,12 +97,7 @@ class SpaceDecisions(ReadOnly):
         return self.space.spread(count, seed)
 
     def clip(self, X: Array) -> Array:
-        return between(X, *self._box)
-
-    @cached_property
-    def _box(self) -> tuple[Array, Array]:
-        """Between which coordinates decisions are clipped (d,) each: discrete ones are not."""
-        return np.where(self.discrete, -math.inf, 0.0), np.where(self.discrete, math.inf, 1.0)
+        return np.where(self.discrete, X, between(X, 0.0, 1.0))
 
     def other_decisions(self, x: Array) -> Array:
         found = [np.empty((0, self.dim))]
@@ -149,14 +144,10 @@ class SpaceRegion(SpaceDecisions):
         return movers_of(self.uncertainty, self.space, self.theta)
 
     @cached_property
-    def _slices(self) -> list[slice]:
-        """Which coordinates of a scenario belong to each mover."""
+    def _placed(self) -> list[tuple[Mover, slice]]:
+        """Each mover with its coordinates of a scenario."""
         ends = np.cumsum([0, *(mover.width for mover in self.movers)]).tolist()
-        return [slice(a, b) for a, b in itertools.pairwise(ends)]
-
-    def _parts(self, Z: Array) -> Iterator[tuple[Mover, slice, Array]]:
-        """Each mover with its coordinates of a scenario and the values of its columns in unperturbed points."""
-        return ((mover, part, Z[:, mover.place]) for mover, part in zip(self.movers, self._slices, strict=True))
+        return [(mover, slice(a, b)) for mover, (a, b) in zip(self.movers, itertools.pairwise(ends), strict=True)]
 
     @cached_property
     def width(self) -> int:
@@ -183,7 +174,7 @@ class SpaceRegion(SpaceDecisions):
         if self._alone is not None:
             return self._alone.move(X, S)
         Z = self.base(X)
-        for mover, part, C in self._parts(Z):
+        for mover, part, C in _parts(self._placed, Z):
             Z[:, mover.place] = mover.move(C, S[:, part])
         return Z
 
@@ -191,7 +182,7 @@ class SpaceRegion(SpaceDecisions):
         if self._alone is not None and not self.discrete.any():
             return self._alone.pull(X, S, G)
         by_point, by_scenario = G.copy(), np.zeros(S.shape)
-        for mover, part, C in self._parts(self.base(X)):
+        for mover, part, C in _parts(self._placed, self.base(X)):
             by_point[:, mover.place], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, mover.place])
         by_decision = by_point[:, : self.dim]
         by_decision[:, self.discrete] = 0.0
@@ -201,7 +192,7 @@ class SpaceRegion(SpaceDecisions):
         if self._alone is not None:
             return self._alone.project(X, S)
         out = np.empty(S.shape)
-        for mover, part, C in self._parts(self.base(X)):
+        for mover, part, C in _parts(self._placed, self.base(X)):
             out[:, part] = mover.project(C, S[:, part])
         return out
 
@@ -209,7 +200,7 @@ class SpaceRegion(SpaceDecisions):
         if self._alone is not None:
             return self._alone.project_inside(X, S)
         out = np.empty(S.shape)
-        for mover, part, C in self._parts(self.base(X)):
+        for mover, part, C in _parts(self._placed, self.base(X)):
             out[:, part] = mover.project_inside(C, S[:, part])
         return out
 
@@ -217,7 +208,7 @@ class SpaceRegion(SpaceDecisions):
         if self._alone is not None:
             return self._alone.scenario_of(X, Z)
         out = np.empty((len(X), self.width))
-        for mover, part, C in self._parts(self.base(X)):
+        for mover, part, C in _parts(self._placed, self.base(X)):
             out[:, part] = mover.scenario_of(C, Z[:, mover.place])
         return out
 
@@ -242,13 +233,18 @@ class SpaceRegion(SpaceDecisions):
         return np.asarray(both[:, np.argsort(np.argsort(last, kind="stable"), kind="stable")])
 
     def filling(self, X: Array, unit: Array) -> Array:
-        parts = [mover.filling(C, unit[:, part]) for mover, part, C in self._parts(self.base(X))]
+        parts = [mover.filling(C, unit[:, part]) for mover, part, C in _parts(self._placed, self.base(X))]
         return np.concatenate([np.empty((len(X), len(unit), 0)), *parts], axis=2)
 
     def other_scenarios(self, x: Array, s: Array) -> Array:
-        parts = [(m, part, C[0]) for m, part, C in self._parts(self.base(x[None])) if m.discrete]
+        parts = [(m, part, C[0]) for m, part, C in _parts(self._placed, self.base(x[None])) if m.discrete]
         found = [_with_part(s, part, mover.others(c, s[part])) for mover, part, c in parts]
         return np.vstack([np.empty((0, self.width)), *found])
+
+
+def _parts(placed: Sequence[tuple[Mover, slice]], Z: Array) -> Iterator[tuple[Mover, slice, Array]]:
+    """Each mover with its coordinates of a scenario and the values of its columns in unperturbed points."""
+    return ((mover, part, Z[:, mover.place]) for mover, part in placed)
 
 
 def _continuous(v: Variable) -> Variable:
