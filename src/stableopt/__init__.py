@@ -7,6 +7,7 @@ Gaussian Processes, NeurIPS 2018): a decision is reported, an adversary turns it
 from stableopt.campaign.allowance import Allowance
 from stableopt.campaign.calls import ObjectiveError, assess, audit, maximize, minimize
 from stableopt.campaign.campaign import Campaign
+from stableopt.campaign.comparison import Comparison
 from stableopt.campaign.events import Trial
 from stableopt.campaign.results import Assessment, Audit, Profile, Result
 from stableopt.loop.answers import Query, Report
@@ -26,7 +27,7 @@ from stableopt.sets.variables import Category, Float, Integer
 __version__ = "0.1.0"
 
 __all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Allowance", "Assessment", "Audit", "Ball", "Campaign"]
-__all__ += ["Categorical", "Category"]
+__all__ += ["Categorical", "Category", "Comparison"]
 __all__ += [
     "Distance",
     "Ellipsoid",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from stableopt.campaign.allowance import Allowance, specification
+from stableopt.campaign.comparison import Comparison
 from stableopt.loop.answers import Report
 from stableopt.loop.state import State
 
@@ -43,3 +44,22 @@ class Questions:
         translation = self.state.setting.translation
         index = self.report.decision_index if decision is None else translation.decision_index(decision)
         return allowance_of(self.state, index, value, self.sign)
+
+    def compare(
+        self: Known, perturbation: Any = "uniform", *, share: float = 0.05, samples: int = 1000, seed: int = 0
+    ) -> Comparison:
+        """What does robustness cost? The decision, the nominal optimum and every tried one, side by side.
+
+        For each: what the model expects if nothing is perturbed, on average, in the worst 5 % and in the worst case.
+        Nothing is measured.
+
+        perturbation: "uniform" within the tolerance, "normal" (the tolerance is two standard deviations), a function
+            (rng, n) that returns n rows of perturbations, in your units and the order of the ranges, or such rows.
+        share: of which share of all cases quantile and CVaR are.
+        samples: how many perturbations are drawn in a space; on a list all are taken.
+        """
+        from stableopt.campaign.comparing import compared
+        from stableopt.loop.perturbing import Chance
+
+        chance = Chance(perturbation, samples, seed)
+        return compared(self.state, self.report.decision_index, chance, share, self.sign)
