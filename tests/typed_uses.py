@@ -41,6 +41,10 @@ def attacks() -> None:
     audit = so.audit(measured, {"temperature": 50, "ph": 5.5}, {"temperature": (20, 90), "ph": (3.0, 9.0)}, 0.1)
     worst: float = audit.worst_case.lower
     result = so.maximize(measured, {"temperature": (20, 90)}, 2.0, confirm=5)
+    answer = result.done(0.1)
+    chance: float = answer.probability + answer.improvement + answer.contenders[0].chance
+    sure = so.minimize(measured, {"temperature": (20, 90)}, 2.0, stop_when=0.9)
+    print(chance, sure.stopped)
     trial = so.Campaign({"x": (0, 1)}, 0.1).ask(attack=True)
     print(worst, result.decision["temperature"], trial.attack, isinstance(audit, so.Audit))
 

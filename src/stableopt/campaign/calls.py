@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack, cast, overload
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import not_negative, whole
+from stableopt.base.checks import not_negative, share, whole
 from stableopt.campaign.measuring import Objective
 from stableopt.campaign.results import Assessment, Audit, Result
 from stableopt.campaign.words import Ranges, Words
@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     initial: int | None
     seconds: float | None
     target: float | None
+    stop_when: float | None
     confirm: int
     seed: int
     model: GP | Learned | None
@@ -88,6 +89,7 @@ def maximize(
     initial: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
+    stop_when: float | None = None,
     confirm: int = 0,
     seed: int = 0,
     model: GP | Learned | None = None,
@@ -120,9 +122,11 @@ def maximize(
     noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
     seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.
+    stop_when: stop as soon as it is so likely that no decision is better by more than matters: see `Result.done`. A
+        model that is not to be trusted stops nothing.
     confirm: so many evaluations, the last ones, attack the decision that would be reported: they measure where it may
         be worst. One that was attacked is reported then, unless another one is better for certain. They also come
-        before a stop by ``target``.
+        before a stop by ``target`` or ``stop_when``.
     beta, explore: the β that certifies, and the one that explores: ½, and 6.25 in every fifth round from the 25th on.
     progress: a line with the current guarantee on stderr; by default if that is a terminal.
     callback: called with the result after every evaluation from the first value on; stops if it returns True.
@@ -137,7 +141,7 @@ def maximize(
     Ctrl-C stops, too, and returns what is known; before the first value it is raised.
     """
     words = Words(ranges, tolerance, environment, noise, model, False, value, algorithm, beta, explore, initial, seed)
-    limits = Limits(evaluations, seconds, target, confirm)
+    limits = Limits(evaluations, seconds, target, confirm, stop_when)
     return _run((f, workers, patience, retries), words, limits, (progress, callback), file, data)
 
 
@@ -166,6 +170,7 @@ def minimize(
     initial: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
+    stop_when: float | None = None,
     confirm: int = 0,
     seed: int = 0,
     model: GP | Learned | None = None,
@@ -184,7 +189,7 @@ def minimize(
     A ``model`` that is given is one of −f.
     """
     words = Words(ranges, tolerance, environment, noise, model, True, value, algorithm, beta, explore, initial, seed)
-    limits = Limits(evaluations, seconds, target, confirm)
+    limits = Limits(evaluations, seconds, target, confirm, stop_when)
     return _run((f, workers, patience, retries), words, limits, (progress, callback), file, data)
 
 
@@ -263,12 +268,16 @@ class Limits:
     target: float | None = None
     confirm: int = 0
     """How many of the evaluations attack the decision that is reported."""
+    stop_when: float | None = None
+    """How likely the decision has to be good enough."""
 
     def __post_init__(self) -> None:
         whole(self.evaluations, 0, "evaluations as a whole number of at least 0")
         if whole(self.confirm, 0, "confirm as a whole number of at least 0") > self.evaluations:
             most = f"confirm as at most all {self.evaluations} evaluations, of which they are the last"
             raise ValueError(f"expected {most}, got {self.confirm}")
+        if self.stop_when is not None:
+            share(self.stop_when, "stop_when as a probability between 0 and 1, such as 0.9")
         for name, limit in (("seconds", self.seconds), ("target", self.target)):
             if limit is not None:
                 not_negative(limit, f"{name} as a number of at least 0")

@@ -62,8 +62,8 @@ class Call:
         self.started = time.monotonic()
         if self._remaining() <= 0:
             return "budget"
-        if self._finished(self._result("running")):
-            return "target"
+        if finished := self._finished(self._result("running")):
+            return finished
         source = self._source()
         try:
             stopped = self._evaluate_from(source)
@@ -106,8 +106,8 @@ class Call:
             answer = self.callback(result) if self.callback is not None and self._known else None
             if isinstance(answer, bool | np.bool_) and answer:
                 return "callback"
-            if self._finished(result):
-                return "target"
+            if finished := self._finished(result):
+                return finished
         return "budget"
 
     def _evaluate_once(self, source: Source) -> Result[Any]:
@@ -136,17 +136,23 @@ class Call:
         ledger = self.campaign.ledger
         remaining = self._remaining() - sum(t.decision is not None for t in ledger.open)
         missing = self.limits.confirm - len(ledger.attacks)
-        attack = missing > 0 and self._known and (remaining <= missing or self._on_target(self._result("running")))
+        attack = (
+            missing > 0 and self._known and (remaining <= missing or bool(self._good_enough(self._result("running"))))
+        )
         return self.campaign.ask(attack=attack)
 
-    def _finished(self, result: Result[Any]) -> bool:
-        """Whether the decision is good enough, and was attacked as often as it has to be."""
+    def _finished(self, result: Result[Any]) -> str:
+        """Why the decision is good enough, if it was attacked as often as it has to be."""
         tried = [t for t in self.campaign.ledger.attacks if t.status != OPEN]
-        return len(tried) >= self.limits.confirm and self._on_target(result)
+        return self._good_enough(result) if len(tried) >= self.limits.confirm else ""
 
-    def _on_target(self, result: Result[Any]) -> bool:
-        target = self.limits.target
-        return target is not None and self._known and result.regret_bound <= target
+    def _good_enough(self, result: Result[Any]) -> str:
+        """Why the decision is good enough; nothing if it is not, or nothing is known of it."""
+        target, sure = self.limits.target, self.limits.stop_when
+        if target is not None and self._known and result.regret_bound <= target:
+            return "target"
+        asked = sure is not None and self._known and result.health.trusted
+        return "confidence" if asked and result.done().reaches(sure) else ""
 
     def _result(self, stopped: str) -> Result[Any]:
         self.last = self.campaign.result.but(stopped)

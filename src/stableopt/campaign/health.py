@@ -44,7 +44,7 @@ def health(state: State) -> Health:
         return Health(False, f"too early to say: {t} value{'s' if t != 1 else ''} so far")
     if t > _CHECKED:
         return Health(True, "too many values to compare each of them with all others")
-    likely = state.belief.gps[int(np.argmax(state.belief.weights))] if state.belief.weights else state.belief.gps[-1]
+    likely = state.belief.likely
     data = Data.of(state.rounds)
     seen = state.setting.inputs(data.points, learned), data.y, data.noise
     residuals = leave_one_out(likely.condition(*seen))

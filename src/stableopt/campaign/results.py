@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from stableopt.base.checks import numbers
 from stableopt.campaign.attacks import attacked
+from stableopt.campaign.done import FEWEST, Done, done
 from stableopt.campaign.health import Health, health
 from stableopt.campaign.questions import Questions
 from stableopt.campaign.show import table
@@ -113,6 +114,16 @@ class Answer(Questions, Generic[Decision]):
             for r, value in zip((*rounds, *failures), values, strict=True)
         ]
 
+    def done(self, eta: float | None = None) -> Done:
+        """Are we done? How likely no decision is better by more than ``eta``, and how likely more evaluations help.
+
+        eta: the difference between worst cases that does not matter: 1 % of the spread of the values by default, or
+        the noise of one of them, if that is larger. It is what the model says, from joint draws of the worst cases of
+        all contenders; how often it is right was measured (docs/trust.md).
+        """
+        early = self._state.t < FEWEST
+        return done(self._state, None if early else self.report.decision_index, self.health, eta)
+
     def profile(self, factors: ArrayLike | None = None) -> Profile:
         """The price of robustness: the decision to use and its bounds for tolerances ``factors`` times as large.
 
@@ -178,8 +189,8 @@ class Answer(Questions, Generic[Decision]):
 class Result(Answer[Decision]):
     """What `maximize` and `minimize` return.
 
-    stopped: why it ended: "budget", "time", "target", "callback" or "interrupted"; "failures" or "error" if it belongs
-        to an exception, "running" if it is one that a callback sees; empty if it is that of a campaign.
+    stopped: why it ended: "budget", "time", "target", "confidence", "callback" or "interrupted"; "failures" or "error"
+        if it belongs to an exception, "running" if it is one that a callback sees; empty if it is that of a campaign.
     errors: what went wrong in failed evaluations, and at which points.
     optimizer: the optimiser itself, to go on with ask and tell or to write as JSON.
     """
@@ -206,7 +217,8 @@ class Result(Answer[Decision]):
 
     def _compared(self) -> list[tuple[str, str]]:
         confirmed = isinstance(self.optimizer.algorithm.reporting, Confirmed)
-        return [*super()._compared(), *(attacked(self._state, self.report, self.sign) if confirmed else ())]
+        lines = [*super()._compared(), ("done", str(self.done()))]
+        return [*lines, *(attacked(self._state, self.report, self.sign) if confirmed else ())]
 
 
 class Audit(Result[Decision]):

@@ -271,6 +271,12 @@ class Posterior(ReadOnly):
         known = factors.extended(self.factor, row, s), np.append(self.whitened, z)
         return Posterior(self.gp, *map(frozen, (*data, *known)))
 
+    def joint(self, X: ArrayLike) -> tuple[Array, Array]:
+        """Mean (n,) and covariance (n, n) of f at the rows of X."""
+        points = np.atleast_2d(np.asarray(X, dtype=float))
+        V = factors.whiten_columns(self.factor, self.gp.kernel(points, self.X).T)
+        return self.gp.prior_mean(points) + self.whitened @ V, self.gp.kernel(points, points) - V.T @ V
+
     @cached_property
     def information_gain(self) -> float:
         """½ log det(I + Σ⁻¹K) of the observed points, Σ = diag(σ_i²), free from the factor."""

@@ -87,6 +87,11 @@ class Belief(Value):
         self.__dict__.update(gps=gps, weights=weights)
         whole(self.t, 0, "the number of observations of a belief as 0, 1, 2, ...")
 
+    @property
+    def likely(self) -> GP:
+        """The GP with the largest weight; of equally likely ones, the last."""
+        return self.gps[int(np.argmax(self.weights))] if self.weights else self.gps[-1]
+
     def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior | Mixture:
         """The posterior after the values y at the rows of X; a mixture if there are several GPs."""
         if self.single is None and len(self.gps) == 1:
