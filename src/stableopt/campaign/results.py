@@ -114,16 +114,6 @@ class Answer(Questions, Generic[Decision]):
             for r, value in zip((*rounds, *failures), values, strict=True)
         ]
 
-    def done(self, eta: float | None = None) -> Done:
-        """Are we done? How likely no decision is better by more than ``eta``, and how likely more evaluations help.
-
-        eta: the difference between worst cases that does not matter: 1 % of the spread of the values by default, or
-        the noise of one of them, if that is larger. It is what the model says, from joint draws of the worst cases of
-        all contenders; how often it is right was measured (docs/trust.md).
-        """
-        early = self._state.t < FEWEST
-        return done(self._state, None if early else self.report.decision_index, self.health, eta)
-
     def profile(self, factors: ArrayLike | None = None) -> Profile:
         """The price of robustness: the decision to use and its bounds for tolerances ``factors`` times as large.
 
@@ -199,6 +189,16 @@ class Result(Answer[Decision]):
         super().__init__(optimizer, sign)
         self.stopped = stopped
         self.errors = errors
+
+    def done(self, eta: float | None = None) -> Done:
+        """Are we done? How likely no decision is better by more than ``eta``, and how likely more evaluations help.
+
+        eta: the difference between worst cases that does not matter: 1 % of the spread of the values by default, or
+        the noise of one of them, if that is larger. It is what the model says, from joint draws of the worst cases of
+        all contenders; how often it is right was measured (docs/trust.md).
+        """
+        early = self._state.t < FEWEST
+        return done(self._state, None if early else self.report.decision_index, self.health, eta)
 
     def but(self, stopped: str) -> Result[Decision]:
         """The same result with another reason why it ended."""
