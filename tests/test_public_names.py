@@ -17,7 +17,7 @@ INTENDED = {
     | {"Measurement"},
     "tolerances": {"Allowance", "Comparison"},
     "campaigns": {"Campaign", "Trial"},
-    "running": {"Optimizer", "Query", "Round", "Report", "ALGORITHMS", "Algorithm"},
+    "running": {"Constraint", "Optimizer", "Query", "Round", "Report", "ALGORITHMS", "Algorithm"},
     "domains": {"Space", "Float", "Integer", "Category", "Grid", "Points"},
     "uncertainty": {"Ball", "Rectangle", "Relative", "Ellipsoid", "Within", "Hamming", "Distance", "Parameters"}
     | {"Estimate", "Groups", "OwnSet", "Perturbation", "UncertaintySet"},
@@ -30,7 +30,9 @@ MODULES = {
         "ALGORITHMS",
         "Algorithm",
         "Choice",
+        "Constraint",
         "Index",
+        "Margin",
         "Setting",
         "Measurement",
         "Optimizer",

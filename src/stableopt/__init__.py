@@ -11,6 +11,7 @@ from stableopt.campaign.comparison import Comparison
 from stableopt.campaign.events import Trial
 from stableopt.campaign.results import Assessment, Audit, Profile, Result
 from stableopt.loop.answers import Query, Report
+from stableopt.loop.constraints import Constraint
 from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.rules import ALGORITHMS, Algorithm
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = ["ALGORITHMS", "GP", "SE", "Algorithm", "Allowance", "Assessment", "Audit", "Ball", "Campaign"]
 __all__ += ["Categorical", "Category", "Comparison"]
 __all__ += [
+    "Constraint",
     "Distance",
     "Ellipsoid",
     "Estimate",

@@ -1,6 +1,7 @@
 """Where model, sets and max-min meet: states, rules that look at them, and ask and tell."""
 
 from stableopt.loop.answers import Query, Report
+from stableopt.loop.constraints import Constraint, Margin
 from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.play import Step, play
@@ -39,6 +40,7 @@ from stableopt.maxmin.solver import Choice, Index
 
 __all__ = ["ALGORITHMS", "Algorithm", "Alternating", "BayesianBox", "BayesianFinite", "BestExpected"]
 __all__ += ["BestIntersected", "BestOfAll", "BestSoFar", "BestWhenAsked", "Calibrated", "Choice", "Constant"]
+__all__ += ["Constraint", "Margin"]
 __all__ += ["FixedDesign", "Index", "LargestUcb", "Last", "LikelihoodRatio", "Measurement", "MostPromising"]
 __all__ += ["OptimisticItself", "OptimisticPessimistic", "Optimizer", "PaperRkhs", "Query", "Report", "ReportingRule"]
 __all__ += ["Rkhs", "Round", "SamplingRule", "Schedule", "Setting", "State", "Step", "UniformlyRandom", "play"]

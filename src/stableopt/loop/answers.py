@@ -9,6 +9,7 @@ from typing import Any, Generic
 import numpy as np
 
 from stableopt.base.values import ReadOnly
+from stableopt.loop.constraints import Margin
 from stableopt.maxmin.solver import Index
 
 
@@ -58,6 +59,14 @@ class Report(ReadOnly, Generic[Index]):
     worst_point_index: Index
     proved: bool = False
     """Whether the bounds are proved although they are not exact: `Optimizer.report(proof=True)`."""
+    feasible: str | None = None
+    """Whether the decision keeps all limits, whatever the adversary does; None without constraints.
+
+    "certified": all margins are guaranteed. "likely": expected to be 0 or more. "unknown": neither. "impossible": no
+    decision can keep all limits; ``optimum_upper`` is then NaN, the best of none.
+    """
+    constraints: tuple[Margin, ...] = ()
+    """What is known of each constraint at the decision."""
 
     @property
     def settled(self) -> bool:
@@ -78,7 +87,17 @@ class Report(ReadOnly, Generic[Index]):
         return (
             f"decision {readable(self.decision)} after {self.t} rounds: worst case between {self.lower:.4g} and "
             f"{self.upper:.4g} (at {readable(self.worst_point)}), at most {self.regret_bound:.4g} below the optimum"
+            f"{_SENTENCES.get(self.feasible, '')}"
         )
+
+
+_SENTENCES = {
+    None: "",
+    "certified": "; it keeps all limits",
+    "likely": "; it is likely, but not guaranteed, to keep all limits",
+    "unknown": "; whether it keeps all limits is not known",
+    "impossible": "; no decision keeps all limits",
+}
 
 
 def readable(value: Any) -> str:

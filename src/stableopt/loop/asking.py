@@ -22,7 +22,7 @@ class Asking(NamedTuple, Generic[Index]):
         """What to measure next, while the values of other queries are not in yet."""
         number = state.t + len(state.failures) + len(pending)
         waiting = [q.point_index for q in pending]
-        if number < self.initial or state.t == 0 < self.initial:
+        if number < self.initial or state.objective.t == 0 < self.initial:
             choice = _begin(self.algorithm.sampling, state, number, waiting)
         else:
             # Pending points are taken to give what the model expects, failed ones the smallest value so far.

@@ -98,6 +98,12 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         points = listing.reachable if decision is None else listing.solver.members(decision)
         return np.setdiff1d(points, without) if len(without) else points  # type: ignore[return-value]
 
+    def affine(self, F: Array, factor: float, constant: float) -> Array:
+        return factor * F + constant
+
+    def score(self, F: Array, upper: Array, least: float) -> Array:
+        return F / (upper - F + least)
+
 
 def _seen(blocks: Sequence[Array], scaled: bool) -> list[Array]:
     """All points as a product of blocks, as a model sees them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -21,13 +21,15 @@ class Measurement(NamedTuple, Generic[Place]):
 
     point: Place
     value: float | None
-    """None: the measurement failed."""
+    """None: the measurement failed, or only constraints were measured."""
     decision: Place | None = None
     """The decision it was made for; None: for none, as in data that were there before."""
     noise: float | None = None
     """Standard deviation of this value's noise, where it is not the model's."""
     lower: float | None = None
     """The bound on the decision's worst case when the point was chosen (Theorem 1), if it was noted."""
+    measured: Mapping[str, float | None] | None = None
+    """What was measured of the constraints there, by their names. With some of it, a value of None did not fail."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +41,7 @@ class Round(ReadOnly, Generic[Index]):
     """The decision of the round; of mere data, the one that the point stands for itself."""
     point: Any
     y: float
-    """The value; NaN where the measurement failed."""
+    """The value; NaN where the measurement failed, or only constraints were measured."""
     lower: float
     """min over A(decision) of the lcb that was known when the point was chosen (Theorem 1); −∞ of mere data."""
     asked: bool
@@ -48,6 +50,8 @@ class Round(ReadOnly, Generic[Index]):
     point_index: Index
     noise: float | None = None
     """Standard deviation of this value's noise, where it is not the model's."""
+    measured: Mapping[str, float] | None = None
+    """What was measured of the constraints in this round."""
 
 
 class Data(NamedTuple, Generic[Index]):

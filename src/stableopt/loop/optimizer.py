@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
 from typing import overload
 
 from numpy.typing import ArrayLike
@@ -20,13 +19,25 @@ from stableopt.base.threads import threads_for
 from stableopt.base.values import Value, from_dict
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.asking import Asking
+from stableopt.loop.constraints import Constraint, checked_constraints
 from stableopt.loop.defaults import PAPER, initial_points
 from stableopt.loop.measurements import Measurement, Round
+from stableopt.loop.outputs import valued
 from stableopt.loop.proof import proved
-from stableopt.loop.reading import checked, measurements
+from stableopt.loop.reading import checked, measurements, with_measured
 from stableopt.loop.reporting import report, reported_decision
 from stableopt.loop.rules import Algorithm
-from stableopt.loop.runs import FORMAT, VALUES, check_belief, in_order, parsed, written
+from stableopt.loop.runs import (
+    FORMAT,
+    LIMITED,
+    VALUES,
+    check_beliefs,
+    in_order,
+    learned_from,
+    parsed,
+    written,
+    written_constraint,
+)
 from stableopt.loop.schedules import Constant, Schedule
 from stableopt.loop.settings import setting_of
 from stableopt.loop.state import State
@@ -61,6 +72,8 @@ class Optimizer:
     initial: how many points are spread out before the model is asked. Default: 0 for a prior that is given (1 in a
         space), else 2 more than there are variables and parameters, at least 4.
     seed: for all that is random; round t draws from ``default_rng([seed, t])``.
+    constraints: limits on what else is measured, such as ``[Constraint("stress", upper=14.0)]``. They must hold at
+        every point that the adversary can choose. The value and all constraints share the ξ of a schedule.
     """
 
     def __init__(
@@ -74,6 +87,7 @@ class Optimizer:
         explore: float | Schedule | None = PAPER.explore,
         initial: int | None = None,
         seed: int = 0,
+        constraints: Iterable[Constraint] = (),
     ) -> None:
         self.gp = Learned() if gp is None else gp
         if not isinstance(self.gp, GP | Learned):
@@ -82,11 +96,19 @@ class Optimizer:
         self.algorithm = Algorithm.named(algorithm)
         self.schedule = _schedule(beta, "beta")
         self.exploring = self.schedule if explore is None else _schedule(explore, "explore")
-        betas = self.schedule.beta(1, 0.0), self.exploring.beta(1, 0.0)
+        self.constraints = checked_constraints(constraints)
+        intersects = self.algorithm.reporting.intersects
+        if intersects and self.constraints:
+            name = type(self.algorithm.reporting).__name__
+            raise ValueError(
+                f"expected a rule for constraints such as BestOfAll(), got {name}, which intersects bounds"
+            )
         setting = setting_of(domain, uncertainty, self.seed)
         self._lock = Lock()  # of what is told: two threads that tell at once must not start from the same state
-        self._state = first_state(setting, self.gp, betas, intersects=self.algorithm.reporting.intersects)
-        self.initial = initial_points(setting, isinstance(self.gp, Learned))
+        betas = self._betas(1, 0.0)
+        self._state = first_state(setting, self.gp, betas, intersects=intersects, constraints=self.constraints)
+        learned = [isinstance(prior, Learned) for prior in (self.gp, *(k.prior for k in self.constraints))]
+        self.initial = initial_points(setting, any(learned))
         if initial is not None:
             least = min(1, self.initial)
             self.initial = max(whole(initial, 0, "initial as a number of points 0, 1, 2, ..."), least)
@@ -153,14 +175,19 @@ class Optimizer:
         decision: Mapping[str, object] | ArrayLike | None = None,
         *,
         noise: ArrayLike | Sequence[float | None] | None = None,
+        measured: Mapping[str, float | Sequence[float | None] | None] | None = None,
     ) -> None:
         """Add the value y measured at a query or at any point of the domain; y = None says that it failed.
 
         Tell the query itself (not its point), so that the round counts for its decision. A bare point is data: it
         improves the model and serves no decision, unless ``decision`` names one. Existing data can be told at once:
         rows of points and as many values. ``noise`` is the standard deviation of this observation (or one each).
+
+        ``measured`` has what was measured of the constraints, by their names (a list each for rows of points). What is
+        missing, None or NaN was not measured. If something was, then y = None is no failure: only y is missing.
         """
-        self._add(measurements(self._state.setting, point, y, decision, noise))
+        told = measurements(self._state.setting, point, y, decision, noise)
+        self._add(with_measured(told, measured, self.constraints))
 
     def tell_all(self, data: Iterable[Measurement[object]]) -> None:
         """Existing data, told at once: an error names the row that it refuses, and nothing has changed then."""
@@ -170,7 +197,8 @@ class Optimizer:
                 raise TypeError(f"expected a Measurement(point, value) in row {i} of the data, from 0, got {m!r:.200}")
             try:
                 told = measurements(self._state.setting, m.point, m.value, m.decision, m.noise)
-                known += [one._replace(lower=m.lower) for one in told]
+                told = [one._replace(lower=m.lower) for one in told]
+                known += with_measured(told, m.measured, self.constraints)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{error} (in row {i} of the data, from 0)") from None
         self._add(known)
@@ -180,8 +208,7 @@ class Optimizer:
             return
         with self._lock, threads_for(self._state.t + len(known)):
             state = self._after(self._state, known)
-            if isinstance(self.gp, GP):  # a model that is given can be wrong
-                _warn_of_surprise(state, self._state.t)
+            _warn_of_surprise(state, self._state.t)
             self._state = state
 
     def _after(self, state: State, known: list[Measurement[AnyIndex]]) -> State:
@@ -195,9 +222,15 @@ class Optimizer:
 
     def _with_betas(self, state: State) -> State:
         """The state with the β of its round: the one that certifies and the one that explores."""
-        t, gain = state.t + 1, state.information_gain
-        beta = self.schedule.beta(t, gain)
-        return with_betas(state, beta, beta if self.exploring is self.schedule else self.exploring.beta(t, gain))
+        outputs = [state.objective, *(k.output for k in state.constraints)]
+        first, *others = [self._betas(state.t + 1, output.information_gain) for output in outputs]
+        return with_betas(state, *first, others)
+
+    def _betas(self, t: int, gain: float) -> tuple[float, float]:
+        """The β of round t that certifies, and the one that explores, for a quantity with this information gain."""
+        count = 1 + len(self.constraints)
+        beta = self.schedule.shared(count).beta(t, gain)
+        return beta, beta if self.exploring is self.schedule else self.exploring.shared(count).beta(t, gain)
 
     def report(self, *, proof: bool = False) -> Report:
         """The decision to use now, by the algorithm's reporting rule, with the bounds on its worst case.
@@ -206,6 +239,8 @@ class Optimizer:
         decision and of the adversary together; it takes seconds.
         """
         with threads_for(self._state.t):
+            if proof and self.constraints:
+                raise ValueError("expected a run without constraints for a proof: leave out proof=True")
             found = report(self._state, self.algorithm.reporting)
             return proved(self._state, found) if proof else found
 
@@ -232,6 +267,8 @@ class Optimizer:
             "rounds": [written(translation, r) for r in state.rounds],
             "failures": [written(translation, r) | {"t": r.t} for r in state.failures],
         }
+        if state.constraints:
+            run["constraints"] = [written_constraint(k) for k in state.constraints]
         return json.dumps(run)
 
     @classmethod
@@ -250,22 +287,28 @@ class Optimizer:
         domain, uncertainty, gp, algorithm, beta, explore, belief = (
             from_dict(run[key], functions, classes, f"run.{key}") for key in VALUES
         )
-        options = {"algorithm": algorithm, "beta": beta, "explore": explore}
+        limited = [
+            [from_dict(k[key], functions, classes, f"run.constraints[{i}].{key}") for key in LIMITED]
+            for i, k in enumerate(run.get("constraints", []))
+        ]
+        options = {"algorithm": algorithm, "beta": beta, "explore": explore, "constraints": [k[0] for k in limited]}
         try:
             optimizer = cls(domain, uncertainty, gp, **options, initial=run["initial"], seed=run["seed"])
-            known = in_order(run, optimizer.state.setting.translation)
-            check_belief(belief, isinstance(optimizer.gp, Learned), optimizer.state.setting, len(run["rounds"]))
-            optimizer._replay(known, belief)
+            known = in_order(run, optimizer.state.setting.translation, optimizer.constraints)
+            beliefs = [belief, *(k[1] for k in limited)]
+            check_beliefs(beliefs, optimizer.state, known)
+            optimizer._replay(known, beliefs)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{error} (in the run)") from error
         return optimizer
 
-    def _replay(self, known: list[Measurement[AnyIndex]], belief: Belief | None) -> None:
-        """Go through rounds that were written, with the model that had been learned from them."""
-        state = self._state
-        if belief is not None:
-            first = sum(t <= belief.t for t in accumulate(m.value is not None for m in known))
-            state = self._with_betas(with_belief(recorded(state, known[:first]), belief))
+    def _replay(self, known: list[Measurement[AnyIndex]], beliefs: Sequence[Belief | None]) -> None:
+        """Go through rounds that were written, with the models that had been learned from them."""
+        state, (belief, *limited) = self._state, beliefs
+        if any(b is not None for b in beliefs):
+            first = learned_from(known, beliefs, state.constraints)
+            state = recorded(state, known[:first])
+            state = self._with_betas(with_belief(state, belief or state.belief, limited))
             known = known[first:]
         with threads_for(len(known)):
             for measurement in known:
@@ -280,13 +323,21 @@ def _schedule(beta: float | Schedule, name: str) -> Schedule:
 
 
 def _warn_of_surprise(state: State, known: int) -> None:
-    """Say so if a round after the known ones had a value that the model all but excluded: then its bounds are wrong."""
-    for r in state.rounds[known:]:
-        if (deviations := abs(state.posterior.whitened[r.t - 1])) > SURPRISE:
-            warnings.warn(
-                f"y = {r.y:.4g} is {deviations:.0f} standard deviations from what the model expected there, so its "
-                "bounds are wrong: choose mean, variance, lengthscales and noise of the prior by what f is like "
-                "(docs/priors.md)",
-                stacklevel=4,
-            )
-            return
+    """Say so if a round after the known ones had a value that a given model all but excluded: its bounds are wrong."""
+    rounds = valued(state.rounds)
+    outputs = [
+        ("y", state.objective, rounds),
+        *((k.constraint.name, k.output, k.rounds(state.rounds)) for k in state.constraints),
+    ]
+    for name, output, rounds in outputs:
+        if output.learned is not None or output.posterior is None:
+            continue
+        for r, deviations in zip(rounds, output.posterior.whitened, strict=True):
+            if r.t > known and abs(deviations) > SURPRISE:
+                warnings.warn(
+                    f"{name} = {r.y:.4g} is {abs(deviations):.0f} standard deviations from what the model expected "
+                    "there, so its bounds are wrong: choose mean, variance, lengthscales and noise of the prior by "
+                    "what f is like (docs/priors.md)",
+                    stacklevel=4,
+                )
+                return

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from stableopt.base.arrays import Array
 from stableopt.base.checks import LARGEST_VALUE, deviation, is_value
 from stableopt.loop.answers import Query
+from stableopt.loop.constraints import Constraint, is_missing
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.setting import Setting, Translation
 from stableopt.maxmin.solver import Index
@@ -46,6 +47,39 @@ def measurements(
         Measurement(translation.point_index(row), v, None, noise_of(s))
         for row, v, s in zip(rows, values, noises, strict=True)
     ]
+
+
+def with_measured(
+    told: list[Measurement[Index]], quantities: Any, constraints: Sequence[Constraint]
+) -> list[Measurement[Index]]:
+    """The measurements with what was measured of the constraints: a number for each name, or one per measurement."""
+    if quantities is None:
+        return told
+    names = [k.name for k in constraints]
+    if not isinstance(quantities, Mapping):
+        raise TypeError(f"expected what was measured of the constraints as {{name: value}}, got {quantities!r:.200}")
+    for name, values in quantities.items():
+        if name not in names:
+            known = f"one of the constraints {names}" if names else "a run with constraints=[...]"
+            raise ValueError(f"expected {known}, got a measurement of {name!r:.200}")
+        if np.ndim(values) > 1 or (np.ndim(values) == 1 and len(values) != len(told)):
+            most = f"{len(told)} values" if len(told) > 1 else "one value"
+            raise ValueError(f"expected {most} of {name!r}, got {values!r:.200}")
+        if np.ndim(values) == 0 and len(told) > 1 and not is_missing(values):
+            raise ValueError(f"expected {len(told)} values of {name!r}, one for each point, got {values!r:.200}")
+    return [m._replace(measured=_values(quantities, i)) for i, m in enumerate(told)]
+
+
+def _values(quantities: Mapping[str, Any], i: int) -> dict[str, float | None]:
+    """What measurement number i has of each constraint."""
+    found = {}
+    for name, values in quantities.items():
+        value = values[i] if np.ndim(values) == 1 else values
+        try:
+            found[name] = None if is_missing(value) else measured(value)
+        except ValueError as error:
+            raise ValueError(f"{error} (of the constraint {name!r})") from None
+    return found
 
 
 def checked(translation: Translation[Index], query: Query[Index]) -> Query[Index]:

@@ -27,12 +27,14 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
         state.intersected is not None and state.intersected.contradictory,
         decision,
         worst.point,
+        feasible=state.feasible(decision),
+        constraints=state.limits.known_of(decision) if state.constraints else (),
     )
 
 
 def reported_decision(state: State[Index], rule: ReportingRule) -> Index:
     """The rule's decision. If it can reach a point that failed: the safest tried decision that cannot."""
-    if not state.rounds:
+    if state.objective.t == 0:
         raise ValueError("nothing to report yet: tell at least one value first")
     decision = _checked(rule, state, rule.choose(state))
     failed = [r.point_index for r in state.failures]
@@ -40,6 +42,9 @@ def reported_decision(state: State[Index], rule: ReportingRule) -> Index:
         return decision
     tried = dict.fromkeys([*state.tried(), *(r.decision_index for r in state.rounds)])
     good = [d for d in tried if state.avoids(d, failed)]
+    if state.constraints:
+        kept = [d for d in good if state.feasible(d) == "certified"]
+        good = kept or sorted(good, key=lambda d: state.limits.smallest(d, "lower"))[-1:]
     return good[int(np.argmax(state.bounds_of(good)[0]))] if good else decision
 
 

@@ -43,7 +43,7 @@ class OptimisticPessimistic(SamplingRule):
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         decision = state.optimistic.decision  # Alg. 1, line 2
-        return state.pessimistic(decision)  # Alg. 1, line 3
+        return state.doubtful(decision)  # Alg. 1, line 3; with constraints, the place that says most of them all
 
 
 class OptimisticItself(SamplingRule):

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from stableopt.base.checks import is_whole, number
+from stableopt.loop.constraints import Constraint
 from stableopt.loop.measurements import Measurement, Round
-from stableopt.loop.reading import measured, noise_of
+from stableopt.loop.outputs import Limited
+from stableopt.loop.reading import measured, noise_of, with_measured
 from stableopt.loop.setting import Setting, Translation
+from stableopt.loop.state import State
 from stableopt.maxmin.solver import Index
 from stableopt.model.learning import Belief
 
 FORMAT = "stableopt run 2"
 VALUES = ("domain", "uncertainty", "gp", "algorithm", "beta", "explore", "learned")  # what `values.from_dict` reads
+LIMITED = ("constraint", "learned")  # of each constraint, the same
 _ROUND = {"decision", "point", "y", "noise", "lower"}
 
 
@@ -37,38 +42,68 @@ def parsed(text: str) -> dict[str, Any]:
     expected = {*VALUES, "format", "initial", "seed", "rounds", "failures"}
     if missing := sorted(expected - run.keys()):
         raise ValueError(f"expected a whole run, got one without {missing}")
-    if strange := sorted(run.keys() - expected):
+    if strange := sorted(run.keys() - expected - {"constraints"}):
         raise ValueError(f"expected a run as it was written, got {strange} in it")
+    limited = run.get("constraints", [])
+    if not isinstance(limited, list) or not all(isinstance(k, dict) and k.keys() == {*LIMITED} for k in limited):
+        raise ValueError(f"expected constraints as a list of {{{', '.join(LIMITED)}}}, got {limited!r:.200}")
     return run
 
 
-def check_belief(belief: Any, learned: bool, setting: Setting[Index], rounds: int) -> None:
-    """Refuse a model that was not learned from a run of this kind."""
+def check_beliefs(beliefs: Sequence[Any], state: State[Index], known: Sequence[Measurement[Index]]) -> None:
+    """Refuse models that were not learned from a run of this kind: of the value, then of each constraint."""
+    outputs = [("", state.objective), *((f" of {k.constraint.name!r}", k.output) for k in state.constraints)]
+    for belief, (of, output), counts in zip(beliefs, outputs, _counts(known, state.constraints), strict=True):
+        _check_belief(belief, output.learned is not None, state.setting, counts[-1], of)
+
+
+def _check_belief(belief: Any, learned: bool, setting: Setting[Index], rounds: int, of: str) -> None:
     if not learned and belief is not None:
-        raise ValueError(f"expected null as learned, as its GP is given, got {belief!r:.200}")
+        raise ValueError(f"expected null as learned{of}, as its GP is given, got {belief!r:.200}")
     if not learned:
         return
     if not isinstance(belief, Belief):
-        raise ValueError(f"expected the model that was learned (a Belief) as learned, got {belief!r:.200}")
+        raise ValueError(f"expected the model that was learned (a Belief) as learned{of}, got {belief!r:.200}")
     if belief.t > rounds:
-        raise ValueError(f"expected learned.t as at most its {rounds} rounds, got {belief.t}")
+        raise ValueError(f"expected learned.t{of} as at most its {rounds} rounds, got {belief.t}")
     places = np.zeros((1, setting.columns.width))
     for i, gp in enumerate(belief.gps):
         try:
             gp.kernel(places, places)
             gp.prior_mean(places)
         except ValueError as error:
-            raise ValueError(f"expected a model of the run's points at learned.gps[{i}]: {error}") from None
+            raise ValueError(f"expected a model of the run's points at learned.gps[{i}]{of}: {error}") from None
 
 
-def in_order(run: Mapping[str, Any], translation: Translation[Index]) -> list[Measurement[Index]]:
+def _counts(known: Sequence[Measurement[Index]], constraints: Sequence[Limited[Index]]) -> list[list[int]]:
+    """How many values of the objective and of each constraint there are before and after each measurement."""
+    names = [k.constraint.name for k in constraints]
+    seen = [[m.value is not None for m in known]]
+    seen += [[(m.measured or {}).get(name) is not None for m in known] for name in names]
+    return [list(accumulate(row, initial=0)) for row in seen]
+
+
+def learned_from(
+    known: Sequence[Measurement[Index]], beliefs: Sequence[Belief | None], constraints: Sequence[Limited[Index]]
+) -> int:
+    """How many of the first measurements all these models were learned from."""
+    return max(
+        sum(count <= belief.t for count in counts) - 1
+        for belief, counts in zip(beliefs, _counts(known, constraints), strict=True)
+        if belief is not None
+    )
+
+
+def in_order(
+    run: Mapping[str, Any], translation: Translation[Index], constraints: Sequence[Constraint] = ()
+) -> list[Measurement[Index]]:
     """The rounds and the failures of a run, as they followed each other, checked as `tell` does."""
     for name in ("rounds", "failures"):
         if not isinstance(run[name], list):
             raise ValueError(f"expected a list of {name}, got {run[name]!r:.200}")
-    numbered = [(t, 1, _read(translation, r, f"rounds[{t - 1}]")) for t, r in enumerate(run["rounds"], 1)]
+    numbered = [(t, 1, _read(translation, r, f"rounds[{t - 1}]", constraints)) for t, r in enumerate(run["rounds"], 1)]
     for i, r in enumerate(run["failures"]):
-        known = _read(translation, r, f"failures[{i}]", failed=True)
+        known = _read(translation, r, f"failures[{i}]", constraints, failed=True)
         if not is_whole(r["t"], 1) or r["t"] > len(run["rounds"]) + 1:
             most = len(run["rounds"]) + 1
             raise ValueError(f"expected t from 1 to {most} at failures[{i}], got {r['t']!r:.200}")
@@ -81,22 +116,32 @@ def written(translation: Translation[Index], r: Round[Index]) -> dict[str, Any]:
     decision = plain(translation.decision(r.decision_index)) if r.asked else None
     y, lower = None if math.isnan(r.y) else r.y, None if math.isinf(r.lower) else r.lower
     point = plain(translation.point(r.point_index))
-    return {"decision": decision, "point": point, "y": y, "noise": r.noise, "lower": lower}
+    found = {"decision": decision, "point": point, "y": y, "noise": r.noise, "lower": lower}
+    return found if r.measured is None else found | {"measured": dict(r.measured)}
 
 
-def _read(translation: Translation[Index], r: Any, where: str, *, failed: bool = False) -> Measurement[Index]:
+def written_constraint(limited: Limited[Index]) -> dict[str, Any]:
+    """A constraint as JSON, with the model that was learned of it."""
+    learned = None if limited.output.learned is None else limited.output.belief.to_dict()
+    return dict(zip(LIMITED, (limited.constraint.to_dict(), learned), strict=True))
+
+
+def _read(
+    translation: Translation[Index], r: Any, where: str, constraints: Sequence[Constraint], *, failed: bool = False
+) -> Measurement[Index]:
     """The measurement of a round that was written; a value that failed is null."""
     keys = _ROUND | {"t"} if failed else _ROUND
-    if not isinstance(r, dict) or r.keys() != keys:
+    if not isinstance(r, dict) or r.keys() - ({"measured"} if constraints and not failed else {}) != keys:
         got = sorted(r) if isinstance(r, dict) else r
         raise ValueError(f"expected a round with {sorted(keys)} at {where}, got {got!r:.200}")
     try:
-        y = measured(r["y"])
-        if (y is None) is not failed:
+        y, others = measured(r["y"]), r.get("measured")
+        if (y is None) is not failed and not (y is None and others):
             raise ValueError(f"expected y as {'null, as it failed' if failed else 'a number'}, got {y}")
         decision = None if r["decision"] is None else translation.decision_index(r["decision"])
         lower = -math.inf if r["lower"] is None else number(r["lower"], "lower as a finite number or null")
-        return Measurement(translation.point_index(r["point"]), y, decision, noise_of(r["noise"]), lower)
+        found = Measurement(translation.point_index(r["point"]), y, decision, noise_of(r["noise"]), lower)
+        return with_measured([found], others, constraints)[0]
     except (TypeError, ValueError) as error:
         raise ValueError(f"{error} (at {where})") from None
 

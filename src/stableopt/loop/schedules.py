@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 from stableopt.base.checks import is_number, not_negative, positive, share, whole
@@ -46,6 +46,16 @@ class Schedule(Value, ABC):
     @abstractmethod
     def at(self, t: int, gain: float) -> float:
         """β_t, given the information gain of the first t − 1 observations."""
+
+    def shared(self, count: int) -> Schedule:
+        """The schedule for each of ``count`` quantities, so that the bounds of all of them hold with probability 1 − ξ.
+
+        Each gets an equal part of ξ (a union bound). One that does not certify stays as it is.
+        """
+        xi = getattr(self, "xi", None)
+        if count == 1 or not self.certifies or xi is None:
+            return self
+        return replace(self, xi=xi / count)  # type: ignore[type-var]
 
     def beta(self, t: int, information_gain: float = 0.0) -> float:
         """β_t for the bounds of round t = 1, 2, ..., after t − 1 observations with this realised information gain."""

@@ -209,6 +209,14 @@ class Setting(ABC, Generic[Index, F]):
         without: points that do not count, nor does what is very close to them. draw: another selection for each number.
         """
 
+    @abstractmethod
+    def affine(self, F: F, factor: float, constant: float) -> F:
+        """The function factor · F + constant."""
+
+    @abstractmethod
+    def score(self, F: F, upper: F, least: float) -> F:
+        """The function F over its width, upper − F; to that, ``least`` is added."""
+
     def rescaled(self, factor: float) -> Setting[Index, F]:
         """The same setting with perturbations ``factor`` times as large."""
         return type(self)(self.domain, self.uncertainty.scaled(factor), self.seed)  # type: ignore[call-arg]

@@ -1,7 +1,8 @@
 """What is known after t rounds: an immutable value that sampling and reporting rules look at.
 
-A state has a setting, an objective (its model and posterior) and the rounds. It answers in indices of decisions and
-points, which mean nothing to rules: they only hand them back. The same state serves lists and spaces.
+A state has a setting, an objective (its model and posterior), constraints beside it, and the rounds. It answers in
+indices of decisions and points, which mean nothing to rules: they only hand them back. The same state serves lists and
+spaces. With constraints, the best decision is the best of those that keep all limits (`docs/constraints.md`).
 
 Notation: the bounds of this state are lcb_t and ucb_t; the paper's round t + 1 uses them. Two β are at work: the one
 that certifies (`beta`), which must be valid, and the one that explores (`explore`), which may be smaller.
@@ -19,28 +20,15 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.values import ReadOnly
+from stableopt.loop.limits import Level, Limits
 from stableopt.loop.measurements import Data, Round
+from stableopt.loop.outputs import Limited, Output, valued
 from stableopt.loop.setting import Intersection, Setting, View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
-from stableopt.model.learning import Belief, Learned
+from stableopt.model.learning import Belief
 
 _STARTS = 32  # past decisions that a search starts from
 _CONTENDERS = 128  # past decisions that a search is compared with
-
-
-@dataclass(frozen=True, eq=False)
-class Output(ReadOnly, Generic[Index]):
-    """A measured quantity: how its model is learned, what is believed of it, and the posterior.
-
-    A state has one, its objective. Constraints will be further ones beside it, each with a model of its own.
-    """
-
-    belief: Belief
-    """The model, given or learned."""
-    learned: Learned | None
-    """How the model is learned; None: it is given, in the user's units."""
-    posterior: View[Index] | None
-    """None where nothing can be said before the first observation."""
 
 
 class Certificate(NamedTuple, Generic[Index]):
@@ -73,12 +61,14 @@ class State(ReadOnly, Generic[Index]):
     """The evaluations that failed."""
     intersected: Intersection | None = None
     """The largest lcb and the smallest ucb of all states so far, if a rule wants them (footnote in Section 5)."""
+    constraints: tuple[Limited[Index], ...] = ()
+    """What else is measured, with its limits."""
 
     # --------------------------------------------------------------------------------------------------- what is known
 
     @property
     def t(self) -> int:
-        """Number of observations so far."""
+        """Number of observations so far: rounds in which the value or a constraint was measured."""
         return len(self.rounds)
 
     @property
@@ -96,7 +86,7 @@ class State(ReadOnly, Generic[Index]):
     @property
     def information_gain(self) -> float:
         """½ log det(I + σ⁻²K) of the observations so far."""
-        return 0.0 if self.objective.posterior is None else self.objective.posterior.information_gain
+        return self.objective.information_gain
 
     def moments(self, points: Sequence[Index]) -> tuple[Array, Array]:
         """Posterior mean and variance of f at these points, (n,) each; those of a prior that is given, before any."""
@@ -146,8 +136,11 @@ class State(ReadOnly, Generic[Index]):
 
     @cached_property
     def optimistic(self) -> Choice[Index]:
-        """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2), with the β that explores."""
-        return self._solver.maximin(self._exploring, self._hints)
+        """x̃_{t+1}: the decision with the largest worst-case ucb (Alg. 1, line 2), with the β that explores.
+
+        With constraints, of those that may keep all limits; if none may, the one that comes closest (`margin` < 0).
+        """
+        return self._solver.maximin(self._exploring, self._hints, self._margins("exploring"))
 
     def pessimistic(self, decision: Index) -> Choice[Index]:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
@@ -158,6 +151,21 @@ class State(ReadOnly, Generic[Index]):
         if self.objective.posterior is None:
             return Choice(decision, self.setting.candidates(decision)[0], -math.inf)
         return self._worst_case(decision, -math.sqrt(self.beta))
+
+    def doubtful(self, decision: Index) -> Choice[Index]:
+        """Of the places where this decision may fail, the one to measure: without constraints, its `pessimistic` one.
+
+        With constraints there is one such place for each limit that is not guaranteed, too. The one that says most is
+        where least is known, in units of each quantity's prior.
+        """
+        worst = self.pessimistic(decision)
+        if not self.constraints:
+            return worst
+        if decision == self.optimistic.decision and self.optimistic.margin < 0:
+            return self.limits.doubtful(decision, None)
+        deviation = math.sqrt(float(self.moments([worst.point])[1][0]))
+        scale = self.objective.scale(self.setting, self.limits.places)
+        return self.limits.doubtful(decision, (worst, math.sqrt(self.beta) * deviation / scale))
 
     def certificate(self, decision: Index) -> Certificate[Index]:
         """Bounds on the worst case of a decision, and on that of the best one, with the β that certifies."""
@@ -171,8 +179,12 @@ class State(ReadOnly, Generic[Index]):
         worst, upper = self._bracket(worst, highest)
         best, optimum = self._optimum, self._optimum.value + self._optimum.gap
         # A search may miss the best decision, but must not contradict what is known of this one and of those tried.
-        tried = self._solver.leading(self._contenders, self.ucb, 1, self._hints, max(optimum, upper))
-        known = max(upper, *(choice.value for choice in tried), -math.inf)
+        known = upper
+        if not self.constraints:
+            tried = self._solver.leading(self._contenders, self.ucb, 1, self._hints, max(optimum, upper))
+            known = max(upper, *(choice.value for choice in tried), -math.inf)
+        elif math.isnan(optimum) or self.limits.smallest(decision, "upper") < 0:  # not one of those that may be best
+            known = optimum
         if _clearly_below(optimum, known):
             best = best._replace(gap=known - best.value, agreed=False)
         return Certificate(worst, upper, best._replace(value=max(optimum, known)))
@@ -189,16 +201,20 @@ class State(ReadOnly, Generic[Index]):
     def _contenders(self) -> list[Index]:
         """The decisions tried; of very many, those where the highest values were measured."""
         tried = dict.fromkeys(self.tried(), -math.inf)
-        for r in self.rounds:
+        for r in self._valued:
             if r.decision_index in tried:
                 tried[r.decision_index] = max(tried[r.decision_index], r.y)
         return sorted(tried, key=lambda index: -tried[index])[:_CONTENDERS] if len(tried) > _CONTENDERS else list(tried)
 
     @cached_property
     def _optimum(self) -> Choice[Index]:
-        """The decision with the largest worst-case ucb, with the β that certifies."""
+        """The decision with the largest worst-case ucb, with the β that certifies, of those that may be feasible."""
         # Another search where the β differ: a report is not worth a suggestion that nobody asked for.
-        return self.optimistic if self.explore == self.beta else self._solver.maximin(self.ucb, self._hints)
+        if self.explore == self.beta and all(k.explore == k.beta for k in self.constraints):
+            found = self.optimistic
+        else:
+            found = self._solver.maximin(self.ucb, self._hints, self._margins("upper"))
+        return found if found.margin >= 0 else found._replace(value=math.nan)  # the best of none
 
     def bounds_of(self, decisions: Sequence[Index]) -> tuple[Array, Array]:
         """The smallest lcb and the smallest ucb of several decisions, with the β that certifies, (n,) each."""
@@ -223,7 +239,12 @@ class State(ReadOnly, Generic[Index]):
 
         Where no round was asked for yet, the decisions that the data stand for take their place. ``intersected`` uses
         the largest lcb of all states so far.
+
+        With constraints, it is the best of all decisions whose margins are guaranteed: those of the rounds were chosen
+        for what they may be, at the edge of what is possible. If there is none, the most likely feasible one.
         """
+        if self.constraints:
+            return self.limits.safest(self.lcb)
         bound = self.lcb
         if intersected and self.intersected is not None:
             bound = self.intersected.lower
@@ -239,8 +260,24 @@ class State(ReadOnly, Generic[Index]):
         return better[0].decision if better else found.decision
 
     def expected(self) -> Index:
-        """The decision with the largest worst-case posterior mean, of all."""
-        return self._solver.maximin(self._bound(0.0), self._hints).decision
+        """The decision with the largest worst-case posterior mean, of all whose expected margins are 0 or more."""
+        return self._solver.maximin(self._bound(0.0), self._hints, self._margins("mean")).decision
+
+    def feasible(self, decision: Index) -> str | None:
+        """What is known of the limits at this decision: "certified", "likely", "unknown" or "impossible".
+
+        None without constraints. "impossible" is about all decisions: none of them can keep all limits.
+        """
+        if not self.constraints:
+            return None
+        word = self.limits.feasible(decision)
+        return "impossible" if word != "certified" and self._optimum.margin < 0 else word
+
+    @cached_property
+    def limits(self) -> Limits[Index]:
+        """What is known of the constraints."""
+        places = [r.point_index for r in self.rounds] or list(self.setting.candidates()[:1])
+        return Limits(self.setting, self.constraints, places, self._hints)
 
     # ----------------------------------------------------------------------------------------------------- points
 
@@ -281,16 +318,23 @@ class State(ReadOnly, Generic[Index]):
         A failed point counts as the smaller of its expected value and the smallest value so far: so its surroundings
         are left as well.
         """
-        posterior = self.objective.posterior
-        if posterior is None or not (len(points) or len(failed)):
+        if self.objective.posterior is None or not (len(points) or len(failed)):
             return self
-        smallest = min((r.y for r in self.rounds), default=math.inf)
-        for point, most in [*((p, smallest) for p in failed), *((p, math.inf) for p in points)]:
-            expected = float(posterior.moments([point])[0][0])
-            posterior = posterior.update(point, min(expected, most))
-        return replace(self, objective=replace(self.objective, posterior=posterior), intersected=None)
+        smallest = min((r.y for r in self._valued), default=math.inf)
+        lows = [*((p, smallest) for p in failed), *((p, math.inf) for p in points)]
+        expected = [(p, math.inf) for p, _ in lows]
+        limited = tuple(replace(k, output=k.output.imagining(expected)) for k in self.constraints)
+        return replace(self, objective=self.objective.imagining(lows), constraints=limited, intersected=None)
 
     # -------------------------------------------------------------------------------------------------- inside
+
+    @cached_property
+    def _valued(self) -> Sequence[Round[Index]]:
+        """The rounds in which the objective was measured."""
+        return valued(self.rounds) if self.constraints else self.rounds
+
+    def _margins(self, level: Level) -> Sequence[object]:
+        return self.limits.margins(level) if self.constraints else ()
 
     @property
     def _solver(self) -> Solver[Index]:
@@ -329,7 +373,7 @@ class State(ReadOnly, Generic[Index]):
         tried = list(dict.fromkeys(reversed(self.tried())))
         best = sorted(self.rounds, key=lambda r: (-r.lower, r.t))[: _STARTS // 2]
         decisions = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in best)])
-        data = Data.of(self.rounds)
+        data = Data.of(self._valued)
         return Hints(list(decisions), data.points, data.y.tolist())
 
 

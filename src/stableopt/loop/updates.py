@@ -13,9 +13,11 @@ from typing import cast
 import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.loop.constraints import Constraint
 from stableopt.loop.measurements import Data, Measurement, Round
+from stableopt.loop.outputs import Limited, Output, valued
 from stableopt.loop.setting import Setting
-from stableopt.loop.state import Output, State
+from stableopt.loop.state import State
 from stableopt.maxmin.solver import Index
 from stableopt.model.checking import check_own_values
 from stableopt.model.gp import GP
@@ -25,9 +27,24 @@ _TRIED = 20  # points on which a kernel of one's own is tried
 
 
 def first_state(
-    setting: Setting[Index], prior: GP | Learned, betas: tuple[float, float], *, intersects: bool = False
+    setting: Setting[Index],
+    prior: GP | Learned,
+    betas: tuple[float, float],
+    *,
+    intersects: bool = False,
+    constraints: Sequence[Constraint] = (),
 ) -> State[Index]:
     """The state before any observation; with ``intersects``, the intersection of all bounds begins with its own."""
+    limited = tuple(Limited(k, _first_output(setting, k.prior), *betas) for k in constraints)
+    state = State(setting, _first_output(setting, prior), *betas, constraints=limited)
+    if not intersects:
+        return state
+    bounds = (None, None) if state.objective.posterior is None else (state.lcb, state.ucb)
+    return replace(state, intersected=setting.intersection(*bounds))
+
+
+def _first_output(setting: Setting[Index], prior: GP | Learned) -> Output[Index]:
+    """A quantity of which nothing was measured; refused if its model does not fit the setting."""
     learned = prior if isinstance(prior, Learned) else None
     columns = setting.columns
     belief = Belief((prior,)) if isinstance(prior, GP) else prior.first(columns.width, columns.categories)
@@ -38,12 +55,7 @@ def first_state(
         check_own_values(gp.kernel, places)
     gp.kernel(places, places)  # refuses a wrong number of columns, as the mean does: now, and not when f was measured
     gp.prior_mean(places)
-    posterior = setting.posterior(belief, (), learned is not None)
-    state = State(setting, Output(belief, learned, posterior), *betas)
-    if not intersects:
-        return state
-    bounds = (None, None) if posterior is None else (state.lcb, state.ucb)
-    return replace(state, intersected=setting.intersection(*bounds))
+    return Output(belief, learned, setting.posterior(belief, (), learned is not None))
 
 
 def recorded(state: State[Index], measurements: Sequence[Measurement[Index]]) -> State[Index]:
@@ -55,8 +67,11 @@ def recorded(state: State[Index], measurements: Sequence[Measurement[Index]]) ->
         decision = translation.decision_of(m.point) if m.decision is None else m.decision
         lower = -math.inf if not asked else state.pessimistic(decision).value if m.lower is None else m.lower
         seen = translation.decision(decision), translation.point(m.point)
-        y, known = (math.nan, failures) if m.value is None else (m.value, rounds)
-        known.append(Round(len(rounds) + 1, *seen, y, lower, asked, decision, m.point, m.noise))
+        measured = {name: v for name, v in (m.measured or {}).items() if v is not None} or None
+        y, known = math.nan if m.value is None else m.value, rounds
+        if m.value is None and measured is None:
+            known = failures
+        known.append(Round(len(rounds) + 1, *seen, y, lower, asked, decision, m.point, m.noise, measured))
     return replace(state, rounds=tuple(rounds), failures=tuple(failures))
 
 
@@ -65,28 +80,43 @@ def after(state: State[Index], measurements: Sequence[Measurement[Index]], *, le
 
     ``learning=False``: not even then.
     """
-    new, learned = recorded(state, measurements), state.objective.learned
+    new = recorded(state, measurements)
     if new.t == state.t:
         return new
-    if learning and learned is not None and learned.due(new.t, state.belief.t):
-        return with_belief(new, _learn(new, learned))
-    return _with_posterior(new, state.belief, afresh=False)
+    objective = _knowing(new, state.objective, _valued(new), learning)
+    constraints = tuple(
+        replace(k, output=_knowing(new, k.output, k.rounds(new.rounds), learning)) for k in new.constraints
+    )
+    new = replace(new, objective=objective, constraints=constraints)
+    return new if objective.belief is state.belief else _restarted(new)
 
 
-def with_belief(state: State[Index], belief: Belief) -> State[Index]:
+def with_belief(state: State[Index], belief: Belief, limited: Sequence[Belief | None] = ()) -> State[Index]:
     """The same observations under another model; those that it was not learned from update it.
 
-    It changes the bounds as a whole, so their intersection starts anew.
+    It changes the bounds as a whole, so their intersection starts anew. ``limited``: models of the constraints, None
+    where it is the one that is given.
     """
-    new = _with_posterior(state, belief, afresh=True)
-    if state.intersected is None:
-        return new
-    return replace(new, intersected=state.intersected.restarted())
+    setting = state.setting
+    constraints = tuple(
+        replace(k, output=_believing(setting, k.output, b or k.output.belief, k.rounds(state.rounds)))
+        for k, b in zip(state.constraints, limited or [None] * len(state.constraints), strict=True)
+    )
+    objective = _believing(setting, state.objective, belief, _valued(state))
+    return _restarted(replace(state, objective=objective, constraints=constraints))
 
 
-def with_betas(state: State[Index], beta: float, explore: float) -> State[Index]:
-    """The same state with other confidence bounds, which join the intersection of all bounds if one is kept."""
+def with_betas(
+    state: State[Index], beta: float, explore: float, limited: Sequence[tuple[float, float]] = ()
+) -> State[Index]:
+    """The same state with other confidence bounds, which join the intersection of all bounds if one is kept.
+
+    limited: β that certifies and β that explores, for each constraint.
+    """
     new = state if (beta, explore) == (state.beta, state.explore) else replace(state, beta=beta, explore=explore)
+    if limited:
+        pairs = zip(new.constraints, limited, strict=True)
+        new = replace(new, constraints=tuple(replace(k, beta=b, explore=e) for k, (b, e) in pairs))
     if new.intersected is None:
         return new
     return replace(new, intersected=new.intersected.joined(cast("Array", new.lcb), cast("Array", new.ucb)))
@@ -97,16 +127,38 @@ def rescaled(state: State[Index], factor: float) -> State[Index]:
     return replace(state, setting=state.setting.rescaled(factor))
 
 
-def _learn(state: State[Index], learned: Learned) -> Belief:
-    """The model that is learned from all rounds."""
-    setting, data = state.setting, Data.of(state.rounds)
+def _valued(state: State[Index]) -> Sequence[Round[Index]]:
+    """The rounds in which the objective was measured."""
+    return valued(state.rounds) if state.constraints else state.rounds
+
+
+def _restarted(state: State[Index]) -> State[Index]:
+    return state if state.intersected is None else replace(state, intersected=state.intersected.restarted())
+
+
+def _knowing(
+    state: State[Index], output: Output[Index], rounds: Sequence[Round[Index]], learning: bool
+) -> Output[Index]:
+    """The quantity after these rounds, in which it was measured; its model is learned again if that is due."""
+    if len(rounds) == output.t:
+        return output
+    learned = output.learned
+    if learning and learned is not None and learned.due(len(rounds), output.belief.t):
+        return _believing(state.setting, output, _learn(state.setting, output, learned, rounds), rounds)
+    posterior = state.setting.posterior(output.belief, rounds, learned is not None, output.posterior)
+    return replace(output, posterior=posterior)
+
+
+def _believing(
+    setting: Setting[Index], output: Output[Index], belief: Belief, rounds: Sequence[Round[Index]]
+) -> Output[Index]:
+    """The quantity under another model, after these rounds."""
+    scaled = output.learned is not None
+    return Output(belief, output.learned, setting.posterior(belief, rounds, scaled))
+
+
+def _learn(setting: Setting[Index], output: Output[Index], learned: Learned, rounds: Sequence[Round[Index]]) -> Belief:
+    """The model that is learned from these rounds."""
+    data = Data.of(rounds)
     X = setting.inputs(data.points, True)
-    return learned.learn(X, data.y, data.noise, state.belief, setting.columns.categories, setting.seed)
-
-
-def _with_posterior(state: State[Index], belief: Belief, *, afresh: bool) -> State[Index]:
-    """The state whose posterior knows all rounds."""
-    before = None if afresh else state.objective.posterior
-    scaled = state.objective.learned is not None
-    posterior = state.setting.posterior(belief, state.rounds, scaled, before)
-    return replace(state, objective=Output(belief, state.objective.learned, posterior))
+    return learned.learn(X, data.y, data.noise, output.belief, setting.columns.categories, setting.seed)

@@ -47,6 +47,8 @@ class Choice(NamedTuple, Generic[Index]):
     """How far the two sides of a search for the best decision are apart; 0 where they met."""
     agreed: bool = False
     """Whether several independent starts of a search led to this decision; else it may have missed a better one."""
+    margin: float = math.inf
+    """The smallest margin of the decision, where there are constraints; below 0 it breaks one."""
 
 
 class Hints(NamedTuple, Generic[Index]):
@@ -63,8 +65,15 @@ class Hints(NamedTuple, Generic[Index]):
 class Solver(Protocol[Index, F_contra]):
     """max over decisions d of min over points z in A(d) of any function F of points."""
 
-    def maximin(self, F: F_contra, hints: Hints[Index] = ...) -> Choice[Index]:
-        """The decision with the largest worst case, and that worst case."""
+    def maximin(self, F: F_contra, hints: Hints[Index] = ..., subject_to: Sequence[F_contra] = ...) -> Choice[Index]:
+        """The decision with the largest worst case, and that worst case.
+
+        subject_to: functions whose worst cases must be 0 or more. Where no decision has that, the answer is the one
+        whose smallest worst case of all these functions is largest.
+        """
+
+    def jointly(self, functions: Sequence[F_contra], hints: Hints[Index] = ...) -> Choice[Index]:
+        """The decision with the largest worst case where the adversary also chooses which of the functions counts."""
 
     def worst(self, decision: Index, F: F_contra, hints: Hints[Index] = ...) -> Choice[Index]:
         """The worst case of one decision."""

@@ -51,8 +51,19 @@ class ListedMaxMin(ABC):
         """The minima of some decisions only, which some solvers find faster than those of all."""
         return self.all_minima(values)[decisions]
 
-    def maximin(self, F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
-        return self.worst(int(self.all_minima(F).argmax()), F)
+    def maximin(self, F: Array, hints: Hints[int] = _NO_HINTS, subject_to: Sequence[Array] = ()) -> Choice[int]:
+        minima = self.all_minima(F)
+        if not len(subject_to):
+            return self.worst(int(minima.argmax()), F)
+        margins = np.minimum.reduce([self.all_minima(M) for M in subject_to])
+        feasible = np.flatnonzero(margins >= 0)
+        best = int(feasible[minima[feasible].argmax()] if len(feasible) else margins.argmax())
+        return self.worst(best, F)._replace(margin=float(margins[best]))
+
+    def jointly(self, functions: Sequence[Array], hints: Hints[int] = _NO_HINTS) -> Choice[int]:
+        minima = [self.all_minima(F) for F in functions]
+        best = int(np.minimum.reduce(minima).argmax())
+        return self.worst(best, functions[int(np.argmin([m[best] for m in minima]))])
 
     def worst(self, decision: int, F: Array, hints: Hints[int] = _NO_HINTS) -> Choice[int]:
         members = self.members(decision)
