@@ -8,21 +8,6 @@ from stableopt.base.arrays import Array
 from stableopt.maxmin.solver import Smooth
 
 
-class Affine(NamedTuple):
-    """factor · F + constant."""
-
-    F: Smooth
-    factor: float
-    constant: float
-
-    def __call__(self, Z: Array) -> Array:
-        return self.factor * self.F(Z) + self.constant
-
-    def with_gradient(self, Z: Array) -> tuple[Array, Array]:
-        v, G = self.F.with_gradient(Z)
-        return self.factor * v + self.constant, self.factor * G
-
-
 class Score(NamedTuple):
     """F / (upper − F + least), where upper >= F."""
 

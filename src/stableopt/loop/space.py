@@ -11,9 +11,10 @@ import numpy as np
 
 from stableopt.base.arrays import Array, low_discrepancy
 from stableopt.base.values import ReadOnly
-from stableopt.loop.functions import Affine, Score
+from stableopt.loop.functions import Score
 from stableopt.loop.measurements import Data, Round
 from stableopt.loop.setting import Columns, Intersection, Setting, View
+from stableopt.maxmin.search.attacked import Affine
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.plan import usual_budget
 from stableopt.maxmin.solver import Hints, Row, Smooth

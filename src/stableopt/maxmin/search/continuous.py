@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import SCREEN, Budget, Plan
 from stableopt.maxmin.search.steps import highest
 from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
+
+if TYPE_CHECKING:
+    from stableopt.maxmin.search.joint import JointMaxMin
 
 _HINTED = 100  # points of the hints that a search tries as worst cases
 _TOGETHER = 4  # decisions that are judged at a time
@@ -49,26 +53,46 @@ class ContinuousMaxMin:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
         self._plan = Plan(region, budget, least)
+        self._joint: dict[int, JointMaxMin] = {}
         self._spread = region.scenarios(self._plan.full(1).scan, seed)
         self._scan = Scan(self._plan, self._spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
         relaxed = region.relaxed if self._all is None else None
         self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least)
 
-    def maximin(self, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
+    def maximin(self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = ()) -> Choice[Row]:
         """The decision with the largest worst case, and that worst case.
 
         ``gap`` is how far the value is below what the last climb reached on its active scenarios.
         """
-        found = self._search(F, self._rows(hints.decisions), self._known(hints))
+        if len(subject_to):
+            from stableopt.maxmin.search.constrained import ConstrainedSearch
+
+            return ConstrainedSearch(self, F, subject_to, hints).run()
+        found = self._search(F, self.rows(hints.decisions), self.known(hints))
         return self._choice(self.region.decision_index(found.x), found)
+
+    def jointly(self, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
+        """The decision with the largest worst case where the adversary also chooses which of the functions counts."""
+        from stableopt.maxmin.search.constrained import jointly
+
+        found, joint = jointly(self, functions, hints), self.joint(len(functions))
+        return joint._choice(self.region.decision_index(found.x), found)
+
+    def joint(self, functions: int) -> JointMaxMin:
+        """The search for so many functions at once."""
+        from stableopt.maxmin.search.joint import JointMaxMin
+
+        if functions not in self._joint:
+            self._joint[functions] = JointMaxMin(self, functions, self.budget)
+        return self._joint[functions]
 
     def worst(self, decision: Row, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         """The worst case of one decision, with the full effort. Hints that are near to it are tried."""
-        return self._minima([decision], F, self._known(hints, near=decision))[0]
+        return self._minima([decision], F, self.known(hints, near=decision))[0]
 
     def minima(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> list[Choice[Row]]:
-        return self._minima(decisions, F, self._known(hints)) if len(decisions) else []
+        return self._minima(decisions, F, self.known(hints)) if len(decisions) else []
 
     def best(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         """Among these decisions the one with the largest worst case: solved only where it can still win."""
@@ -80,11 +104,11 @@ class ContinuousMaxMin:
         self, decisions: Sequence[Row], F: Smooth, count: int, hints: Hints[Row] = _NO_HINTS, above: float = -math.inf
     ) -> list[Choice[Row]]:
         """The decisions with the largest worst cases ``above`` a value, best first: the others are only bounded."""
-        found = self._leading(self._rows(decisions), F, self._known(hints), count, above)
+        found = self._leading(self.rows(decisions), F, self.known(hints), count, above)
         return [self._choice(decisions[at], candidate) for at, candidate in found]
 
     def _minima(self, decisions: Sequence[Row], F: Smooth, known: Array) -> list[Choice[Row]]:
-        X = self._rows(decisions)
+        X = self.rows(decisions)
         found = self._inner(F, known).minima(X, self._plan.full(len(X)))
         candidates = map(Candidate, X, found.S[:, 0], found.V[:, 0].tolist())
         return list(map(self._choice, decisions, candidates))
@@ -149,10 +173,10 @@ class ContinuousMaxMin:
         point = self.region.points(found.x[None], found.s[None])[0]
         return Choice(decision, self.region.point_index(point), found.value, False, found.gap, found.agreed)
 
-    def _rows(self, decisions: Sequence[Row]) -> Array:
+    def rows(self, decisions: Sequence[Row]) -> Array:
         return np.array(decisions, dtype=float).reshape(len(decisions), self.region.dim)
 
-    def _known(self, hints: Hints[Row], near: Row | None = None) -> Array:
+    def known(self, hints: Hints[Row], near: Row | None = None) -> Array:
         """Hinted points that may be worst cases: of any decision the lowest, of one decision those around it."""
         Z, ranks = np.array(hints.points, dtype=float), np.array(hints.values)
         if near is not None and len(Z):

@@ -31,11 +31,6 @@ Where it comes from
     To move away from all bad scenarios in the neighbourhood, again and again, is the robust local search of Bertsimas,
     Nohadani and Teo (2010). They move along one direction; the climb follows the replies to where they balance.
 
-Constraints
-    With min over A(x) of M_c >= 0 for constraints c, ``maximin(F, subject_to=[M1, M2])``, an exchange would carry
-    targets T_c for each of them. `_climb` adds their replies as rows without τ, `_look_for_worse` finds the worst cases
-    of every M_c, `_activate` adds these to T_c, and decisions are compared by violations first and values second.
-
 At the end of the file is what exchanges are for: `polish` sends the best few decisions of a front on alone, then
 discrete neighbours of the winner are tried, and at last the decisions that the search began with.
 """

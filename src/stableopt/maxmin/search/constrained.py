@@ -1,0 +1,191 @@
+"""Max-min subject to constraints: max over d of min over A(d) of F, where min over A(d) of every M_k is 0 or more.
+
+Notation
+    f(d), m_k(d)    worst cases of decision d: min over A(d) of F and of M_k
+    c               a level: the value of the best feasible decision so far
+    ρ_k             units of F for a unit of M_k
+    G_c             the merit: F for the adversary's choice 0, c + ρ_k M_k for choice k (see `attacked`)
+    φ(c)            max over d of min(f(d), c + ρ_k m_k(d)): a max-min without constraints
+
+Algorithm (a method of centres: Huard, 1967)
+    scan        many decisions against few scenarios of every function, then the best with a quick search of worst cases
+    climb       from the best few: an exchange on G_c, in which c rises to f(d) whenever a feasible d is reached
+    search      the whole search of `joint` for φ(c), at the level of the best decision
+                if φ(c) > c, the decision found is feasible and better: climb from it, and search again
+
+Why it is exact
+    If φ(c) > c, its decision has f(d) > c and all m_k(d) > 0. A decision that is feasible and better than c, and has no
+    m_k of exactly 0, makes φ(c) > c. So c is the constrained optimum if and only if φ(c) = c, whatever the ρ_k are.
+    They only say how fast c rises: the rest up to the optimum shrinks by about g/(g + ρh) each time, with the slopes g
+    of f and h of m_k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from stableopt.base.arrays import Array, Indices
+from stableopt.maxmin.search.attacked import Affine, Merit
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.search.exchange import Candidate, Exchange
+from stableopt.maxmin.search.inner import Minima
+from stableopt.maxmin.search.joint import JointInnerSearch
+from stableopt.maxmin.search.plan import SCREEN
+from stableopt.maxmin.search.steps import highest, spread_out
+from stableopt.maxmin.solver import Choice, Hints, Row, Smooth
+
+_SCANNED = 512  # decisions
+_SCREENED = 48  # of them get a quick search for worst cases
+_STARTS = 4  # of these climb
+_GENTLE = 8.0  # ρ of a search: the whole spread of F for an eighth of the spread of M
+_STEEP = 64.0  # ρ of a climb, which needs to see no other hill
+_SEARCHES = 4
+_GAIN = 1e-4  # of the spread of F: what is worth another search
+_INSIDE = 1e-6  # of the spread of M: decisions aim at so much more than 0, as they are rounded later
+
+
+class Climb(Exchange):
+    """An exchange on a merit whose level rises with the value of the decision, as long as that is feasible."""
+
+    def __init__(self, inner: JointInnerSearch, merit: Merit, level: float, x: Array) -> None:
+        """From a decision; ``level`` is that of the merit."""
+        found = inner.minima(x[None], inner.plan.sound)
+        T = inner.oracle.anchored(x[None], found.S, found.T)
+        super().__init__(inner, Candidate(x, found.S[0, 0], float(found.V[0, 0])), T[0])
+        self.merit, self.level, self._reached = merit, level, found
+
+    def _accept_or_shrink(self, trial: Array, above: float, found: Minima) -> None:
+        super()._accept_or_shrink(trial, above, found)
+        if self.x is trial:
+            self._reached = found
+
+    def _climb(self, turn: int) -> tuple[Array, float]:
+        """Before each climb the level rises to the value of the decision, if all its margins are 0 or more."""
+        objective = self._reached.S[0, :, -1] == 0
+        value = float(self._reached.V[0, objective].min())
+        if value > self.level <= float(self._reached.V[0].min()):
+            self.merit.raise_constraints(value - self.level)
+            self.level = self.v = value
+        return super()._climb(turn)
+
+
+class Judged(NamedTuple):
+    """A decision with its worst value, where that is, and its smallest margin."""
+
+    x: Array
+    value: float
+    point: Row
+    margin: float
+
+
+class ConstrainedSearch:
+    """One search: a function, its constraints, and what is known."""
+
+    def __init__(self, alone: ContinuousMaxMin, F: Smooth, margins: Sequence[Smooth], hints: Hints[Row]) -> None:
+        self.alone, self.functions, self.hints = alone, [F, *margins], hints
+        self.joint = alone.joint(len(self.functions))
+        self.known = alone.known(hints)
+        self.scan = Scanned(alone, self.functions, alone.rows(hints.decisions))
+        self.best: Judged | None = None
+
+    def run(self) -> Choice[Row]:
+        """The best feasible decision; if none is found, the one that comes closest."""
+        for x in self._promising():
+            self._climb_from(x)
+        if self.best is None:
+            self._climb_from(self._search(self.scan.lowest))
+        if self.best is None:
+            return self._choice(self._judged(jointly(self.alone, self.functions[1:], self.hints).x))
+        for _ in range(_SEARCHES):
+            before = self.best.value
+            self._climb_from(self._search(before, self.best.x))
+            if self.best.value <= before + _GAIN * self.scan.spreads[0]:
+                break
+        return self._choice(self.best)
+
+    def _choice(self, best: Judged) -> Choice[Row]:
+        return Choice(self.alone.region.decision_index(best.x), best.point, best.value, margin=best.margin)
+
+    def _promising(self) -> Array:
+        """A few decisions to climb from, spread out, the most promising first."""
+        rows = self.scan.best(_SCREENED)
+        inner = self.joint.inner(self._merit(self.scan.lowest, _GENTLE), self.known)
+        X = self.scan.X[rows]
+        f, *m = [part.minima(X, SCREEN).V[:, 0] for part in inner.parts]
+        level = self.scan.lowest
+        margins = np.min(m, axis=0) - level
+        feasible = margins >= 0
+        c = f[feasible].max() if feasible.any() else level
+        return np.asarray(X[spread_out(X, np.minimum(f, c + margins), _STARTS)])
+
+    def _climb_from(self, x: Array) -> None:
+        """Climb from a decision, and keep where that leads if it is feasible and better than the best so far."""
+        start = self._judged(x)
+        level = start.value if start.margin >= 0 else self.scan.lowest
+        rival = None
+        if self.best is not None:
+            level = max(level, self.best.value)
+            rival = Candidate(self.best.x, self.best.x, self.best.value)
+        merit = self._merit(level, _STEEP)
+        found = Climb(self.joint.inner(merit, self.known), merit, level, start.x).run(rival)
+        for end in (start, None if found is None else self._judged(found.x)):
+            if end is not None and end.margin >= 0 and (self.best is None or end.value > self.best.value):
+                self.best = end
+
+    def _search(self, c: float, *also: Array) -> Array:
+        starts = np.vstack([self.scan.X[self.scan.best(_STARTS)], *(x[None] for x in also)])
+        return self.joint.search(self._merit(c, _GENTLE), starts, self.known).x
+
+    def _merit(self, c: float, steep: float) -> Merit:
+        spread, *others = self.scan.spreads
+        parts = [Affine(self.functions[0], 1.0, 0.0)]
+        for M, own in zip(self.functions[1:], others, strict=True):
+            rho = steep * spread / own
+            parts.append(Affine(M, rho, c - rho * _INSIDE * own))
+        return Merit(parts, [spread] + [steep * spread] * len(others))
+
+    def _judged(self, x: Array) -> Judged:
+        decision = self.alone.region.decision_index(x)
+        worst, *margins = [self.alone.worst(decision, function, self.hints) for function in self.functions]
+        return Judged(np.array(decision), worst.value, worst.point, min(m.value for m in margins))
+
+
+class Scanned:
+    """Many decisions, with the smallest value of every function over a few scenarios."""
+
+    def __init__(self, alone: ContinuousMaxMin, functions: Sequence[Smooth], also: Array) -> None:
+        region = alone.region
+        self.X = np.vstack([region.decisions(_SCANNED, alone.seed), region.clip(also)])
+        S = alone._scan.first
+        rows = np.repeat(self.X, len(S), axis=0)
+        Z = region.points(rows, region.project(rows, np.tile(S, (len(self.X), 1))))
+        values = [F(Z) for F in functions]
+        self.lowest = float(2 * values[0].min() - values[0].max())
+        self.spreads = [max(float(np.ptp(v)), 1e-12 * float(np.abs(v).max()), 1e-300) for v in values]
+        self.minima = [v.reshape(len(self.X), -1).min(axis=1) for v in values]
+
+    @property
+    def _margins(self) -> Array:
+        """The smallest margin of each decision, in units of their spreads."""
+        return np.asarray(np.min([m / s for m, s in zip(self.minima[1:], self.spreads[1:], strict=True)], axis=0))
+
+    def best(self, count: int) -> Indices:
+        """The decisions that look best: in part those that seem feasible, in part those that almost do."""
+        margins, f = self._margins, self.minima[0]
+        feasible = f[margins >= 0]
+        c = float(feasible.max()) if len(feasible) else self.lowest
+        return highest(np.minimum(f, c + _GENTLE * self.spreads[0] * margins), count)
+
+
+def jointly(alone: ContinuousMaxMin, functions: Sequence[Smooth], hints: Hints[Row]) -> Candidate:
+    """The decision with the largest smallest worst case of all functions."""
+    scan = Scanned(alone, functions, alone.rows(hints.decisions))
+    merit = Merit([Affine(F, 1.0, 0.0) for F in functions], scan.spreads)
+    joint, known = alone.joint(len(functions)), alone.known(hints)
+    rows = highest(np.min(scan.minima, axis=0), _SCREENED)
+    screened = joint.inner(merit, known).minima(scan.X[rows], SCREEN).V[:, 0]
+    starts = scan.X[rows][spread_out(scan.X[rows], screened, 2 * _STARTS)]
+    return joint.search(merit, starts, known)

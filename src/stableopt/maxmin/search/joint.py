@@ -1,0 +1,88 @@
+"""The search for several functions at once, of which the adversary chooses one: see `attacked`.
+
+The worst case of a decision is sought for each function on its own, with the same effort as for one alone: so none of
+them is overlooked since others are lower. Everything else is the search of `continuous`, in the attacked region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from stableopt.base.arrays import Array
+from stableopt.maxmin.search.attacked import Attacked, Merit, Part, numbered, with_every_number
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.search.exchange import Candidate
+from stableopt.maxmin.search.inner import InnerSearch, Minima
+from stableopt.maxmin.search.oracle import Oracle
+from stableopt.maxmin.search.plan import Budget, Effort, Plan
+from stableopt.maxmin.search.steps import lowest
+from stableopt.maxmin.solver import Region, Smooth
+
+
+class ScaledOracle(Oracle):
+    """A function on a region; what is much or little for it is known before it was evaluated."""
+
+    def __init__(self, region: Region, F: Smooth, budget: Budget, scale: float) -> None:
+        super().__init__(region, F, budget)
+        self._scale = scale
+
+    @property
+    def scale(self) -> float:
+        return self._scale
+
+
+class JointInnerSearch(InnerSearch):
+    """min over scenarios of several functions: for each of them by a search of its own."""
+
+    def __init__(self, oracle: Oracle, plan: Plan, spread: Array, parts: Sequence[InnerSearch]) -> None:
+        super().__init__(oracle, plan, spread, np.empty((0, spread.shape[1])))
+        self.parts = parts
+
+    def remember(self, Z: Array, v: Array, count: int) -> None:
+        for k, part in enumerate(self.parts):
+            own = Z[:, -1] == k
+            part.remember(Z[own, :-1], v[own], count)
+
+    def near_low_points(self, X: Array, count: int) -> Array:
+        each = [numbered(part.near_low_points(X, count), k) for k, part in enumerate(self.parts)]
+        return np.concatenate(each, axis=1)
+
+    def minima(self, X: Array, effort: Effort, also: Array | None = None) -> Minima:
+        own = None if also is None else also[..., :-1]
+        each = [part.minima(X, effort, own) for part in self.parts]
+        V = np.concatenate([found.V for found in each], axis=1)
+        S = np.concatenate([numbered(found.S, k) for k, found in enumerate(each)], axis=1)
+        T = np.concatenate([numbered(found.T, k) for k, found in enumerate(each)], axis=1)
+        order = lowest(V, V.shape[1])
+        S, T = (np.take_along_axis(rows, order[:, :, None], axis=1) for rows in (S, T))
+        return Minima(np.take_along_axis(V, order, axis=1), S, T)
+
+
+class JointMaxMin(ContinuousMaxMin):
+    """max over decisions of min over scenarios and functions, for so many functions on the region of another search."""
+
+    def __init__(self, alone: ContinuousMaxMin, functions: int, budget: int) -> None:
+        super().__init__(Attacked(alone.region, functions), budget, alone.seed, alone.least)
+        self.alone = alone
+        self._spread = with_every_number(alone._spread, functions)
+        self._scan.spread, self._scan.first = self._spread, with_every_number(alone._scan.first, functions)
+        if alone._relaxed is not None and self._relaxed is not None:
+            self._relaxed = JointMaxMin(alone._relaxed, functions, budget)
+
+    def search(self, F: Merit, starts: Array, known: Array) -> Candidate:
+        """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
+        return self._search(F, starts, known)
+
+    def _inner(self, F: Smooth, known: Array) -> InnerSearch:
+        return self.inner(F, known)
+
+    def inner(self, F: Smooth, known: Array) -> JointInnerSearch:
+        """The adversary for a merit, with a budget that nobody has touched."""
+        assert isinstance(F, Merit)
+        budget, alone = Budget(self.budget, self.least), self.alone
+        oracles = [ScaledOracle(alone.region, Part(F, k), budget, scale) for k, scale in enumerate(F.scales)]
+        parts = [InnerSearch(oracle, alone._plan, alone._spread, known) for oracle in oracles]
+        oracle = ScaledOracle(self.region, F, budget, F.scales[0])
+        return JointInnerSearch(oracle, self._plan, self._spread, parts)
