@@ -557,6 +557,7 @@ def test_queries_and_rounds_carry_what_a_user_needs():
         "decision_index": 0,
         "point_index": 0,
         "noise": None,
+        "measured": None,
     }
     assert isinstance(optimizer.rounds[0].y, float)
 

@@ -1,0 +1,137 @@
+"""Promises of max-min subject to constraints: on lists it is brute force, in spaces dense enumeration finds no better.
+
+    max over d of min over A(d) of F,   where min over A(d) of every M_k is 0 or more
+"""
+
+import numpy as np
+import pytest
+from helpers.adversaries import adversary
+from helpers.settings import SETTINGS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stableopt import Ball, Float, Grid, Integer, Parameters, Space
+from stableopt.maxmin import ContinuousMaxMin, Listing, SpaceRegion
+
+# ---------------------------------------------------------------------------------------------------------------- lists
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@settings(max_examples=25)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3), st.sampled_from([1, 2, 5, 1000]), st.integers(-2, 2))
+def test_on_lists_it_is_the_brute_force(name, seed, count, levels, shift):
+    """Few distinct values, so that ties and margins of exactly 0 are common."""
+    domain, uncertainty = SETTINGS[name]
+    solver, sets = Listing(domain, uncertainty).solver, adversary(domain, uncertainty)
+    rng = np.random.default_rng(seed)
+    F, *margins = rng.integers(-levels, levels + 1, size=(1 + count, solver.n_points)) / levels
+    margins = [M + shift / 2 for M in margins]
+    worst = [min(F[z] for z in members) for members in sets]
+    margin = [min(M[z] for M in margins for z in members) for members in sets]
+    feasible = [d for d in range(len(sets)) if margin[d] >= 0]
+    best = max(feasible, key=lambda d: (worst[d], -d)) if feasible else max(range(len(sets)), key=lambda d: margin[d])
+    found = solver.maximin(F, subject_to=margins)
+    assert (found.decision, found.value, found.margin, found.exact) == (best, worst[best], margin[best], True)
+    assert found.point == min(sets[best], key=lambda z: (F[z], z))
+    joint = solver.jointly(margins)
+    assert (joint.decision, joint.value) == (max(range(len(sets)), key=lambda d: margin[d]), max(margin))
+
+
+def test_without_constraints_there_is_no_margin():
+    assert Listing(*SETTINGS["groups"]).solver.maximin(np.arange(30.0)).margin == np.inf
+
+
+# --------------------------------------------------------------------------------------------------------------- spaces
+
+
+class Waves:
+    """A smooth function with many hills: a few waves with random directions."""
+
+    def __init__(self, rng, dim, frequency, shift=0.0):
+        self.W = frequency * rng.normal(size=(8, dim))
+        self.phase, self.size, self.shift = rng.uniform(0, 2 * np.pi, 8), rng.normal(size=8) / 2, shift
+
+    def __call__(self, Z):
+        return np.sin(Z @ self.W.T + self.phase) @ self.size + self.shift
+
+    def with_gradient(self, Z):
+        inner = Z @ self.W.T + self.phase
+        return np.sin(inner) @ self.size + self.shift, (np.cos(inner) * self.size) @ self.W
+
+
+def problem(seed, dim):
+    rng = np.random.default_rng(seed)
+    constraints = [Waves(rng, dim, 4.0, rng.uniform(-0.3, 0.8)) for _ in range(rng.integers(1, 4))]
+    return Waves(rng, dim, 6.0), constraints
+
+
+
+def compare(space, grid, uncertainty, scale, seed, coarse=0.0):
+    """The search in a space against the exact solver on a dense grid, whose steps are 1 in the units of ``scale``.
+
+    A grid has fewer decisions and fewer points, so the search may be a little better; it must not be worse.
+    """
+    F, margins = problem(seed, grid.dim)
+    listing = Listing(grid, uncertainty)
+    rows = grid.points * scale
+    dense = listing.solver.maximin(F(rows), subject_to=[M(rows) for M in margins])
+    region = SpaceRegion(space, uncertainty)
+    solver = ContinuousMaxMin(region, 10_000)
+    found = solver.maximin(F, subject_to=margins)
+    d = rows[dense.decision]
+    index = region.decision_index(d)
+    worst, *others = [solver.worst(index, function).value for function in (F, *margins)]
+    if min(others) >= 0:
+        assert found.margin >= 0, "the grid has a feasible decision"
+        assert found.value >= worst - 2e-3 - coarse
+    elif found.margin < 0:
+        assert found.margin >= min(others) - 2e-3 - coarse
+    assert found.margin == pytest.approx(min(solver.worst(found.decision, M).value for M in margins), abs=1e-6)
+    assert found.value == pytest.approx(solver.worst(found.decision, F).value, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_on_a_line_no_decision_of_a_dense_grid_is_better(seed):
+    compare(Space([(0.0, 1.0)]), Grid.linspace(0, 1, 801), Ball([0.02, 0.1, 0.2][seed % 3]), 1.0, seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_the_plane_no_decision_of_a_dense_grid_is_better(seed):
+    uncertainty = Ball([0.03, 0.08, 0.15][seed % 3], "inf" if seed % 2 else 2)
+    compare(Space([(0.0, 1.0)] * 2), Grid.linspace([0, 0], [1, 1], [101, 101]), uncertainty, 1.0, seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_whole_numbers_no_decision_of_a_dense_grid_is_better(seed):
+    grid = Grid([np.linspace(0, 1, 201), np.arange(13.0)])
+    space = Space([Float(0.0, 1.0), Integer(0, 12)])
+    compare(space, grid, Ball(0.1, columns=[0]), np.array([1.0, 1 / 12]), seed)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_a_parameter_no_decision_of_a_dense_grid_is_better(seed):
+    """The parameter's rows are as they are; the margins have worst cases of their own among them."""
+    F, margins = problem(seed, 2)
+    theta = np.array([[0.0], [0.3], [1.0]])
+    region = SpaceRegion(Space([(0.0, 1.0)]), Ball(0.05) * Parameters(theta))
+    found = ContinuousMaxMin(region, 10_000).maximin(F, subject_to=margins)
+    listing = Listing(Grid.linspace(0, 1, 801), Ball(0.05) * Parameters(theta))
+    rows = np.array([listing.point(i) for i in range(801 * 3)])
+    dense = listing.solver.maximin(F(rows), subject_to=[M(rows) for M in margins])
+    if dense.margin >= 5e-3:
+        assert found.margin >= 0
+        assert found.value >= dense.value - 2e-2  # the grid's adversary is a little weaker
+    elif dense.margin < -5e-3:
+        assert found.margin == pytest.approx(dense.margin, abs=2e-2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_several_functions_at_once_are_the_largest_smallest_worst_case(seed):
+    _, margins = problem(seed + 50, 2)
+    grid, uncertainty = Grid.linspace([0, 0], [1, 1], [101, 101]), Ball(0.08)
+    dense = Listing(grid, uncertainty).solver.jointly([M(grid.points) for M in margins])
+    region = SpaceRegion(Space([(0.0, 1.0)] * 2), uncertainty)
+    solver = ContinuousMaxMin(region, 10_000)
+    found = solver.jointly(margins)
+    index = region.decision_index(grid.points[dense.decision])
+    assert found.value >= min(solver.worst(index, M).value for M in margins) - 2e-3
