@@ -226,7 +226,7 @@ def test_where_no_decision_can_be_feasible_the_word_is_impossible():
         assert "no decision keeps all limits" in str(report)
 
 
-# -------------------------------------------------------------------------------------------------------------- certified
+# ------------------------------------------------------------------------------------------------------------ certified
 
 
 def test_what_is_certified_is_feasible():
@@ -247,7 +247,7 @@ def test_what_is_certified_is_feasible():
             i = query.point_index
             optimizer.tell(query, f[i] + noise[0], measured={"h": h[i] + noise[1]})
         report, sets = optimizer.report(), adversary(grid, Ball(0.06))
-        feasible = [d for d in range(41) if 0.2 <= h[sets[d]].min() and h[sets[d]].max() <= 1.5]
+        feasible = [d for d in range(41) if h[sets[d]].min() >= 0.2 and h[sets[d]].max() <= 1.5]
         certified += report.feasible == "certified"
         wrong += report.feasible == "certified" and report.decision_index not in feasible
         wrong += report.feasible == "impossible" and bool(feasible)
@@ -267,7 +267,7 @@ def test_a_schedule_that_certifies_shares_its_probability():
     assert schedule.shared(1) is schedule
 
 
-# ---------------------------------------------------------------------------------------------------------------- stored
+# --------------------------------------------------------------------------------------------------------------- stored
 
 
 @pytest.mark.parametrize("learned", [False, True])
@@ -300,7 +300,7 @@ def test_a_run_without_constraints_is_written_as_before():
     assert (optimizer.report().feasible, optimizer.report().constraints) == (None, ())
 
 
-# --------------------------------------------------------------------------------------------------------------- refused
+# -------------------------------------------------------------------------------------------------------------- refused
 
 GIVEN = GP(SE(0.3), noise=0.1)
 H = Constraint("h", lower=0.0, upper=1.0, model=GIVEN)

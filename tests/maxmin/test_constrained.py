@@ -1,6 +1,6 @@
 """Promises of max-min subject to constraints: on lists it is brute force, in spaces dense enumeration finds no better.
 
-    max over d of min over A(d) of F,   where min over A(d) of every M_k is 0 or more
+max over d of min over A(d) of F,   where min over A(d) of every M_k is 0 or more
 """
 
 import numpy as np
@@ -63,7 +63,6 @@ def problem(seed, dim):
     rng = np.random.default_rng(seed)
     constraints = [Waves(rng, dim, 4.0, rng.uniform(-0.3, 0.8)) for _ in range(rng.integers(1, 4))]
     return Waves(rng, dim, 6.0), constraints
-
 
 
 def compare(space, grid, uncertainty, scale, seed, coarse=0.0):

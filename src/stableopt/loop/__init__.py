@@ -1,9 +1,10 @@
 """Where model, sets and max-min meet: states, rules that look at them, and ask and tell."""
 
 from stableopt.loop.answers import Query, Report
-from stableopt.loop.constraints import Constraint, Margin
+from stableopt.loop.constraints import Constraint
 from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.optimizer import Optimizer
+from stableopt.loop.outputs import Margin
 from stableopt.loop.play import Step, play
 from stableopt.loop.rules import (
     ALGORITHMS,

@@ -9,7 +9,7 @@ from typing import Any, Generic
 import numpy as np
 
 from stableopt.base.values import ReadOnly
-from stableopt.loop.constraints import Margin
+from stableopt.loop.outputs import Margin
 from stableopt.maxmin.solver import Index
 
 

@@ -1,18 +1,14 @@
-"""What must hold besides a good value: a measured quantity stays within limits, whatever the adversary does.
-
-A constraint is stated in the user's units and has a model of its own. Its margin is how far the quantity is inside its
-limits: 0 or more is allowed, at every point that the adversary can turn a decision into.
-"""
+"""What must hold besides a good value: a measured quantity stays within limits, whatever the adversary does."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 from stableopt.base.checks import listed, number, positive
 from stableopt.base.values import Value
+from stableopt.loop.outputs import Side
 from stableopt.model.gp import GP
 from stableopt.model.learning import Learned
 
@@ -65,28 +61,6 @@ class Constraint(Value):
         """Its limits, one by one."""
         limits = ((1.0, self.lower), (-1.0, self.upper))
         return tuple(Side(sign, float(limit)) for sign, limit in limits if limit is not None)
-
-
-class Side(NamedTuple):
-    """One limit. The margin of a value v is sign · (v − limit)."""
-
-    sign: float
-    """1 for a lower limit, −1 for an upper one."""
-    limit: float
-
-
-class Margin(NamedTuple):
-    """What is known of a constraint at the reported decision, in the constraint's units."""
-
-    name: str
-    lowest: tuple[float, float]
-    """Bounds on its smallest value over all that the decision can turn into; NaN without a lower limit."""
-    highest: tuple[float, float]
-    """Bounds on its largest value there; NaN without an upper limit."""
-    point: object
-    """Where its pessimistic bound is closest to a limit, or furthest beyond it."""
-    margin: tuple[float, float]
-    """Bounds on how far inside its limits it stays in the worst case; below 0 it is beyond one."""
 
 
 def checked_constraints(constraints: Iterable[Constraint]) -> tuple[Constraint, ...]:

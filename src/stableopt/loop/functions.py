@@ -1,11 +1,26 @@
-"""Functions of rows that are made of others, with their gradients: what margins are in a space."""
+"""Functions of points that are made of others, in both forms that solvers take: arrays of values, or smooth ones."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
+
+import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.maxmin.search.attacked import Affine
 from stableopt.maxmin.solver import Smooth
+
+
+def affine(F: object, factor: float, constant: float) -> object:
+    """factor · F + constant."""
+    return factor * F + constant if isinstance(F, np.ndarray) else Affine(cast("Smooth", F), factor, constant)
+
+
+def score(F: object, upper: object, least: float) -> object:
+    """F over its width, upper − F, to which ``least`` is added."""
+    if isinstance(F, np.ndarray) and isinstance(upper, np.ndarray):
+        return F / (upper - F + least)
+    return Score(cast("Smooth", F), cast("Smooth", upper), least)
 
 
 class Score(NamedTuple):

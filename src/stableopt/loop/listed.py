@@ -11,7 +11,8 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data, Round
-from stableopt.loop.setting import Columns, Intersection, Setting, View
+from stableopt.loop.setting import Columns, Intersection, Setting
+from stableopt.loop.views import View
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.maxmin.lists.solvers import ListedMaxMin
 from stableopt.maxmin.solver import Hints
@@ -97,12 +98,6 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         listing = self.translation
         points = listing.reachable if decision is None else listing.solver.members(decision)
         return np.setdiff1d(points, without) if len(without) else points  # type: ignore[return-value]
-
-    def affine(self, F: Array, factor: float, constant: float) -> Array:
-        return factor * F + constant
-
-    def score(self, F: Array, upper: Array, least: float) -> Array:
-        return F / (upper - F + least)
 
 
 def _seen(blocks: Sequence[Array], scaled: bool) -> list[Array]:

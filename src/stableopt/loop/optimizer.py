@@ -268,7 +268,7 @@ class Optimizer:
             "failures": [written(translation, r) | {"t": r.t} for r in state.failures],
         }
         if state.constraints:
-            run["constraints"] = [written_constraint(k) for k in state.constraints]
+            run["constraints"] = list(map(written_constraint, self.constraints, state.constraints))
         return json.dumps(run)
 
     @classmethod
@@ -327,7 +327,7 @@ def _warn_of_surprise(state: State, known: int) -> None:
     rounds = valued(state.rounds)
     outputs = [
         ("y", state.objective, rounds),
-        *((k.constraint.name, k.output, k.rounds(state.rounds)) for k in state.constraints),
+        *((k.name, k.output, k.rounds(state.rounds)) for k in state.constraints),
     ]
     for name, output, rounds in outputs:
         if output.learned is not None or output.posterior is None:

@@ -52,7 +52,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 def check_beliefs(beliefs: Sequence[Any], state: State[Index], known: Sequence[Measurement[Index]]) -> None:
     """Refuse models that were not learned from a run of this kind: of the value, then of each constraint."""
-    outputs = [("", state.objective), *((f" of {k.constraint.name!r}", k.output) for k in state.constraints)]
+    outputs = [("", state.objective), *((f" of {k.name!r}", k.output) for k in state.constraints)]
     for belief, (of, output), counts in zip(beliefs, outputs, _counts(known, state.constraints), strict=True):
         _check_belief(belief, output.learned is not None, state.setting, counts[-1], of)
 
@@ -77,7 +77,7 @@ def _check_belief(belief: Any, learned: bool, setting: Setting[Index], rounds: i
 
 def _counts(known: Sequence[Measurement[Index]], constraints: Sequence[Limited[Index]]) -> list[list[int]]:
     """How many values of the objective and of each constraint there are before and after each measurement."""
-    names = [k.constraint.name for k in constraints]
+    names = [k.name for k in constraints]
     seen = [[m.value is not None for m in known]]
     seen += [[(m.measured or {}).get(name) is not None for m in known] for name in names]
     return [list(accumulate(row, initial=0)) for row in seen]
@@ -120,10 +120,10 @@ def written(translation: Translation[Index], r: Round[Index]) -> dict[str, Any]:
     return found if r.measured is None else found | {"measured": dict(r.measured)}
 
 
-def written_constraint(limited: Limited[Index]) -> dict[str, Any]:
+def written_constraint(constraint: Constraint, limited: Limited[Index]) -> dict[str, Any]:
     """A constraint as JSON, with the model that was learned of it."""
     learned = None if limited.output.learned is None else limited.output.belief.to_dict()
-    return dict(zip(LIMITED, (limited.constraint.to_dict(), learned), strict=True))
+    return dict(zip(LIMITED, (constraint.to_dict(), learned), strict=True))
 
 
 def _read(

@@ -18,14 +18,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from stableopt.base.arrays import Array, frozen
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Round
-from stableopt.maxmin.solver import AnyIndex, Choice, Hints, Index, Solver
+from stableopt.loop.views import View
+from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
@@ -35,12 +36,8 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar as TypeVarWithDefault
 
     F = TypeVarWithDefault("F", default=object)
-    F_co = TypeVarWithDefault("F_co", covariant=True, default=object)
-    Index_contra = TypeVarWithDefault("Index_contra", contravariant=True, default=AnyIndex)
 else:
     F = TypeVar("F")
-    F_co = TypeVar("F_co", covariant=True)
-    Index_contra = TypeVar("Index_contra", contravariant=True)
 
 
 class Translation(Protocol[Index]):
@@ -67,34 +64,6 @@ class Translation(Protocol[Index]):
 
     def canonical(self, choice: Choice[Index]) -> Choice[Index]:
         """The choice with its indices in their usual form; an error if they are none of this setting."""
-
-
-class View(Protocol[Index_contra, F_co]):
-    """A posterior as a setting sees it. It never changes: an update gives another one."""
-
-    @property
-    def t(self) -> int:
-        """Number of observations."""
-
-    @property
-    def information_gain(self) -> float:
-        """½ log det(I + σ⁻²K) of the observations."""
-
-    @property
-    def whitened(self) -> Sequence[float] | Array:
-        """Each value minus what was expected after those before it, over its predictive standard deviation (t,)."""
-
-    def bound(self, c: float) -> F_co:
-        """The function mean + c·std: ucb with c = beta^{1/2}, lcb with c = −beta^{1/2}."""
-
-    def exploring_bound(self, c: float) -> F_co:
-        """The same to explore with: of the most likely model alone, where a mixture certifies."""
-
-    def moments(self, points: Sequence[Index_contra]) -> tuple[Array, Array]:
-        """Mean and variance of f at these points, (n,) each."""
-
-    def update(self, point: Index_contra, y: float, noise: float | None = None) -> Self:
-        """The posterior with one more observation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +177,6 @@ class Setting(ABC, Generic[Index, F]):
 
         without: points that do not count, nor does what is very close to them. draw: another selection for each number.
         """
-
-    @abstractmethod
-    def affine(self, F: F, factor: float, constant: float) -> F:
-        """The function factor · F + constant."""
-
-    @abstractmethod
-    def score(self, F: F, upper: F, least: float) -> F:
-        """The function F over its width, upper − F; to that, ``least`` is added."""
 
     def rescaled(self, factor: float) -> Setting[Index, F]:
         """The same setting with perturbations ``factor`` times as large."""

@@ -11,10 +11,9 @@ import numpy as np
 
 from stableopt.base.arrays import Array, low_discrepancy
 from stableopt.base.values import ReadOnly
-from stableopt.loop.functions import Score
 from stableopt.loop.measurements import Data, Round
-from stableopt.loop.setting import Columns, Intersection, Setting, View
-from stableopt.maxmin.search.attacked import Affine
+from stableopt.loop.setting import Columns, Intersection, Setting
+from stableopt.loop.views import View
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.plan import usual_budget
 from stableopt.maxmin.solver import Hints, Row, Smooth
@@ -155,12 +154,6 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
             Z = region.points(X, region.project(X, S))
         Z = region.points_space.settable(Z)
         return [region.point_index(row) for row in (_apart(Z, without) if len(without) else Z)]
-
-    def affine(self, F: Smooth, factor: float, constant: float) -> Smooth:
-        return Affine(F, factor, constant)
-
-    def score(self, F: Smooth, upper: Smooth, least: float) -> Smooth:
-        return Score(F, upper, least)
 
 
 @dataclass(frozen=True, eq=False)

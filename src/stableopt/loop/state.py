@@ -20,10 +20,10 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.values import ReadOnly
-from stableopt.loop.limits import Level, Limits
 from stableopt.loop.measurements import Data, Round
-from stableopt.loop.outputs import Limited, Output, valued
-from stableopt.loop.setting import Intersection, Setting, View
+from stableopt.loop.outputs import Level, Limited, Limits, Output, valued
+from stableopt.loop.setting import Intersection, Setting
+from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief
 
@@ -164,8 +164,7 @@ class State(ReadOnly, Generic[Index]):
         if decision == self.optimistic.decision and self.optimistic.margin < 0:
             return self.limits.doubtful(decision, None)
         deviation = math.sqrt(float(self.moments([worst.point])[1][0]))
-        scale = self.objective.scale(self.setting, self.limits.places)
-        return self.limits.doubtful(decision, (worst, math.sqrt(self.beta) * deviation / scale))
+        return self.limits.doubtful(decision, (worst, math.sqrt(self.beta) * deviation / self._scale(self.objective)))
 
     def certificate(self, decision: Index) -> Certificate[Index]:
         """Bounds on the worst case of a decision, and on that of the best one, with the β that certifies."""
@@ -276,8 +275,16 @@ class State(ReadOnly, Generic[Index]):
     @cached_property
     def limits(self) -> Limits[Index]:
         """What is known of the constraints."""
-        places = [r.point_index for r in self.rounds] or list(self.setting.candidates()[:1])
-        return Limits(self.setting, self.constraints, places, self._hints)
+        scales = [self._scale(k.output) for k in self.constraints]
+        translation = self.setting.translation
+        return Limits(self.constraints, scales, self._solver, self._hints, translation.point, self._any_point)
+
+    def _any_point(self, decision: Index) -> Index:
+        return self.setting.candidates(decision)[0]
+
+    def _scale(self, output: Output[Index]) -> float:
+        places = [r.point_index for r in self.rounds] or self.setting.candidates()[:1]
+        return output.scale(self.setting.inputs(places, output.learned is not None))
 
     # ----------------------------------------------------------------------------------------------------- points
 

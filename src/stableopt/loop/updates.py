@@ -35,7 +35,7 @@ def first_state(
     constraints: Sequence[Constraint] = (),
 ) -> State[Index]:
     """The state before any observation; with ``intersects``, the intersection of all bounds begins with its own."""
-    limited = tuple(Limited(k, _first_output(setting, k.prior), *betas) for k in constraints)
+    limited = tuple(Limited(k.name, k.sides, _first_output(setting, k.prior), *betas) for k in constraints)
     state = State(setting, _first_output(setting, prior), *betas, constraints=limited)
     if not intersects:
         return state

@@ -32,7 +32,7 @@ from stableopt.maxmin.search.attacked import Affine, Merit
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.exchange import Candidate, Exchange
 from stableopt.maxmin.search.inner import Minima
-from stableopt.maxmin.search.joint import JointInnerSearch
+from stableopt.maxmin.search.joint import JointInnerSearch, joint
 from stableopt.maxmin.search.plan import SCREEN
 from stableopt.maxmin.search.steps import highest, spread_out
 from stableopt.maxmin.solver import Choice, Hints, Row, Smooth
@@ -86,7 +86,7 @@ class ConstrainedSearch:
 
     def __init__(self, alone: ContinuousMaxMin, F: Smooth, margins: Sequence[Smooth], hints: Hints[Row]) -> None:
         self.alone, self.functions, self.hints = alone, [F, *margins], hints
-        self.joint = alone.joint(len(self.functions))
+        self.joint = joint(alone, len(self.functions))
         self.known = alone.known(hints)
         self.scan = Scanned(alone, self.functions, alone.rows(hints.decisions))
         self.best: Judged | None = None
@@ -98,7 +98,8 @@ class ConstrainedSearch:
         if self.best is None:
             self._climb_from(self._search(self.scan.lowest))
         if self.best is None:
-            return self._choice(self._judged(jointly(self.alone, self.functions[1:], self.hints).x))
+            closest = jointly(self.alone, self.functions[1:], self.hints)
+            return self._choice(self._judged(np.array(closest.decision)))
         for _ in range(_SEARCHES):
             before = self.best.value
             self._climb_from(self._search(before, self.best.x))
@@ -180,12 +181,12 @@ class Scanned:
         return highest(np.minimum(f, c + _GENTLE * self.spreads[0] * margins), count)
 
 
-def jointly(alone: ContinuousMaxMin, functions: Sequence[Smooth], hints: Hints[Row]) -> Candidate:
+def jointly(alone: ContinuousMaxMin, functions: Sequence[Smooth], hints: Hints[Row]) -> Choice[Row]:
     """The decision with the largest smallest worst case of all functions."""
     scan = Scanned(alone, functions, alone.rows(hints.decisions))
     merit = Merit([Affine(F, 1.0, 0.0) for F in functions], scan.spreads)
-    joint, known = alone.joint(len(functions)), alone.known(hints)
+    together, known = joint(alone, len(functions)), alone.known(hints)
     rows = highest(np.min(scan.minima, axis=0), _SCREENED)
-    screened = joint.inner(merit, known).minima(scan.X[rows], SCREEN).V[:, 0]
+    screened = together.inner(merit, known).minima(scan.X[rows], SCREEN).V[:, 0]
     starts = scan.X[rows][spread_out(scan.X[rows], screened, 2 * _STARTS)]
-    return joint.search(merit, starts, known)
+    return together.choice(together.search(merit, starts, known))

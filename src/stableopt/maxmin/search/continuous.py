@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +28,6 @@ from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import SCREEN, Budget, Plan
 from stableopt.maxmin.search.steps import highest
 from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
-
-if TYPE_CHECKING:
-    from stableopt.maxmin.search.joint import JointMaxMin
 
 _HINTED = 100  # points of the hints that a search tries as worst cases
 _TOGETHER = 4  # decisions that are judged at a time
@@ -53,7 +49,6 @@ class ContinuousMaxMin:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
         self._plan = Plan(region, budget, least)
-        self._joint: dict[int, JointMaxMin] = {}
         self._spread = region.scenarios(self._plan.full(1).scan, seed)
         self._scan = Scan(self._plan, self._spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
@@ -76,16 +71,7 @@ class ContinuousMaxMin:
         """The decision with the largest worst case where the adversary also chooses which of the functions counts."""
         from stableopt.maxmin.search.constrained import jointly
 
-        found, joint = jointly(self, functions, hints), self.joint(len(functions))
-        return joint._choice(self.region.decision_index(found.x), found)
-
-    def joint(self, functions: int) -> JointMaxMin:
-        """The search for so many functions at once."""
-        from stableopt.maxmin.search.joint import JointMaxMin
-
-        if functions not in self._joint:
-            self._joint[functions] = JointMaxMin(self, functions, self.budget)
-        return self._joint[functions]
+        return jointly(self, functions, hints)
 
     def worst(self, decision: Row, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         """The worst case of one decision, with the full effort. Hints that are near to it are tried."""

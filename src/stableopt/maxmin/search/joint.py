@@ -7,6 +7,7 @@ them is overlooked since others are lower. Everything else is the search of `con
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from stableopt.maxmin.search.inner import InnerSearch, Minima
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import Budget, Effort, Plan
 from stableopt.maxmin.search.steps import lowest
-from stableopt.maxmin.solver import Region, Smooth
+from stableopt.maxmin.solver import Choice, Region, Row, Smooth
 
 
 class ScaledOracle(Oracle):
@@ -75,6 +76,10 @@ class JointMaxMin(ContinuousMaxMin):
         """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
         return self._search(F, starts, known)
 
+    def choice(self, found: Candidate) -> Choice[Row]:
+        """A decision that was found, with the point of its worst case."""
+        return self._choice(self.region.decision_index(found.x), found)
+
     def _inner(self, F: Smooth, known: Array) -> InnerSearch:
         return self.inner(F, known)
 
@@ -86,3 +91,9 @@ class JointMaxMin(ContinuousMaxMin):
         parts = [InnerSearch(oracle, alone._plan, alone._spread, known) for oracle in oracles]
         oracle = ScaledOracle(self.region, F, budget, F.scales[0])
         return JointInnerSearch(oracle, self._plan, self._spread, parts)
+
+
+@lru_cache(maxsize=16)
+def joint(alone: ContinuousMaxMin, functions: int) -> JointMaxMin:
+    """The search for so many functions at once; what it prepares is the same for all of them."""
+    return JointMaxMin(alone, functions, alone.budget)
