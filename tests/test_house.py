@@ -27,17 +27,19 @@ LAYERS = {
     "campaign": {"base", "model", "sets", "maxmin", "loop"},
 }
 CORE = set(LAYERS)
-# Leaves know the core and not each other. The paper's experiments are built from three of them, the commands from all.
+# Leaves know the core and not each other. The paper's experiments are built from three of them, the commands from all;
+# engines of others show pictures of a run.
 LEAVES = {
     "theory": CORE,
     "problems": CORE,
     "plots": CORE,
     "paper": CORE | {"theory", "problems", "plots"},
+    "integrations": CORE | {"plots"},
     "cli": CORE | {"theory", "problems", "plots", "paper"},
 }
 ROOMS = LAYERS | LEAVES
 
-HEAVY = ["matplotlib", "typer", "rich", "sklearn"]
+HEAVY = ["matplotlib", "typer", "rich", "sklearn", "optuna"]
 HEAVY += [f"scipy.{part}" for part in ("spatial", "special", "optimize", "stats", "sparse")]
 
 

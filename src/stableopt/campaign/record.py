@@ -156,13 +156,18 @@ class Record:
 
     def _query(self, ledger: Ledger, trial: Trial) -> Query:
         """An open trial as the optimiser knows it."""
-        translation = self.setting(ledger).translation
-        point = translation.point_index(trial.point)
-        try:
-            decision = translation.decision_index(trial.decision)
-        except ValueError:
-            decision = translation.decision_of(point)
-        return Query(0, translation.decision(decision), translation.point(point), 0.0, decision, point)
+        return waiting(self.setting(ledger), trial.point, trial.decision)
+
+
+def waiting(setting: Setting, point: Any, decision: Any = None) -> Query:
+    """A point whose value is not in yet, as an optimiser knows it; for the point's own decision if for no other."""
+    translation = setting.translation
+    index = translation.point_index(point)
+    try:
+        served = translation.decision_of(index) if decision is None else translation.decision_index(decision)
+    except ValueError:
+        served = translation.decision_of(index)
+    return Query(0, translation.decision(served), translation.point(index), 0.0, served, index)
 
 
 def optimizer_of(words: Words) -> Optimizer:
