@@ -60,6 +60,7 @@ MODULES = {
         "landscape",
         "profile",
         "progress",
+        "report",
         "share_legend",
     }
     | {"slices"},

@@ -66,6 +66,11 @@ def test_the_table_of_the_page_names_all_commands():
     assert named == commands - {"demo", "verify", "reproduce"}
 
 
+def test_a_report_can_be_a_page(book):
+    assert run("report", "--html", "--out", "page.html").strip() == "wrote page.html"
+    assert "Nothing is known yet" in Path("page.html").read_text(encoding="utf-8")
+
+
 def test_from_the_first_line_to_the_decision(book):
     trials = from_json("ask", "-n", "3")
     assert [t["trial"] for t in trials] == [1, 2, 3] and len({t["settings"]["temp"] for t in trials}) == 3

@@ -20,8 +20,8 @@ from stableopt.base.checks import whole
 from stableopt.base.values import Value
 from stableopt.campaign.events import DONE, STATUSES, Changed, Created, Imported, Ledger, Trial
 from stableopt.campaign.record import Record, confirmed, optimizer_of
-from stableopt.campaign.results import Audit, Result, worst_cases
-from stableopt.campaign.show import table
+from stableopt.campaign.results import Audit, Result, named, worst_cases
+from stableopt.campaign.show import page, table
 from stableopt.campaign.store import Memory, Store, name_of
 from stableopt.campaign.tables import experiments, frame, points_of, rows_of
 from stableopt.campaign.telling import Desk, Outcome, recorded_as
@@ -264,7 +264,12 @@ class Campaign(AskAndTell):
         ledger = self.ledger
         optimizer, words = self._record.optimizer(ledger), ledger.said
         optimizer.algorithm = replace(optimizer.algorithm, reporting=confirmed(optimizer, ledger))
-        return (Result if words.decision is None else Audit)(optimizer, words.sign, "", ledger.errors)
+        kind = Result[Any] if words.decision is None else Audit[Any]
+        return named(kind(optimizer, words.sign, "", ledger.errors), words.value)
+
+    def report(self, file: str | os.PathLike[str]) -> Path:
+        """Write all that is known as one HTML file, for people: see `stableopt.plots.report`, which draws it."""
+        return page(self, file)
 
     def predict(self, points: Any) -> Prediction:
         """Mean and standard deviation of f at a point, or at many: dictionaries, rows of an array, or a table."""

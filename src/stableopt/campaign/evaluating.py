@@ -15,7 +15,7 @@ from stableopt.campaign.calls import Limits, ObjectiveError, Shown
 from stableopt.campaign.campaign import Campaign
 from stableopt.campaign.events import DONE, OPEN, Trial
 from stableopt.campaign.measuring import Outcome, said
-from stableopt.campaign.results import Assessment, Result
+from stableopt.campaign.results import Assessment, Result, named
 from stableopt.campaign.team import Alone, Source, Team, Work
 from stableopt.campaign.words import Words
 from stableopt.loop.answers import readable
@@ -177,7 +177,7 @@ def assessed(words: Words, data: Any) -> Assessment[Any]:
     """What data say, without any evaluation."""
     campaign = Campaign.of(words)
     campaign.add(data)
-    return Assessment(campaign.result.optimizer, words.sign)
+    return named(Assessment[Any](campaign.result.optimizer, words.sign), words.value)
 
 
 def _tell(campaign: Campaign, trial: Trial, measured: Outcome) -> None:

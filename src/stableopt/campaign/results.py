@@ -23,7 +23,7 @@ from stableopt.campaign.attacks import attacked
 from stableopt.campaign.done import FEWEST, Done, done
 from stableopt.campaign.health import Health, health
 from stableopt.campaign.questions import Questions
-from stableopt.campaign.show import table
+from stableopt.campaign.show import pictures, table
 from stableopt.loop.answers import Report, readable
 from stableopt.loop.attacking import Confirmed
 from stableopt.loop.measurements import Measurement
@@ -56,6 +56,9 @@ class WorstCase(NamedTuple):
 
 class Answer(Questions, Generic[Decision]):
     """A decision with its bounds, from an optimiser and a sign."""
+
+    label: str = "value"
+    """What the values are called."""
 
     def __init__(self, optimizer: Optimizer, sign: int) -> None:
         self.optimizer = optimizer
@@ -153,8 +156,8 @@ class Answer(Questions, Generic[Decision]):
         return f"{kind}({readable(self.decision)}: worst case between {low:.4g} and {high:.4g}, after {t} values)"
 
     def _repr_html_(self) -> str:
-        """The numbers that matter as a table, for notebooks."""
-        return table((), self._lines(), type(self).__name__)
+        """The numbers that matter as a table, and the pictures, for notebooks."""
+        return table((), self._lines(), type(self).__name__) + (pictures(self) if self._state.t else "")
 
     def _lines(self) -> list[tuple[str, str]]:
         worst = self.worst_case
@@ -174,6 +177,15 @@ class Answer(Questions, Generic[Decision]):
         searched = "searched: independent starts agree" if known.settled else "searched, not proved"
         how = "exact" if known.exact else "proved" if known.proved else searched
         return [("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})")]
+
+
+Named = TypeVar("Named", bound=Answer[Any])
+
+
+def named(answer: Named, label: str) -> Named:
+    """An answer with a name for its values."""
+    answer.label = label
+    return answer
 
 
 class Result(Answer[Decision]):
@@ -202,7 +214,7 @@ class Result(Answer[Decision]):
 
     def but(self, stopped: str) -> Result[Decision]:
         """The same result with another reason why it ended."""
-        return type(self)(self.optimizer, self.sign, stopped, self.errors)
+        return named(type(self)(self.optimizer, self.sign, stopped, self.errors), self.label)
 
     def _lines(self) -> list[tuple[str, str]]:
         state = self._state
@@ -281,7 +293,7 @@ class Assessment(Answer[Decision]):
         seen = [self._seen(*each) for each in self._leading]
         past = [(readable(d), low, high) for d, low, high in seen]
         header = ("past decision", "worst case from", "to")
-        return table((), self._lines(), "Assessment") + table(header, past, "The best guarantees of the past")
+        return super()._repr_html_() + table(header, past, "The best guarantees of the past")
 
 
 class ProfileRow(NamedTuple):

@@ -260,9 +260,18 @@ def status(book: Book = BOOK, as_json: Json = False) -> None:
             _show_trials(campaign.open_trials, campaign, False)
 
 
-def report(book: Book = BOOK, as_json: Json = False) -> None:
+def report(
+    book: Book = BOOK,
+    as_json: Json = False,
+    html: Annotated[bool, typer.Option("--html", help="A page with all pictures, in place of lines.")] = False,
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+) -> None:
     """The decision to use now, and the bounds on its worst case."""
     with _opened(book) as campaign:
+        if html:
+            complain("note: the pictures are being drawn, which may take a minute")
+            say(f"wrote {campaign.report(out)}")
+            return
         if not campaign.counts["done"]:
             raise ValueError("expected at least one value to go by, got none: stableopt tell records one")
         result = campaign.result

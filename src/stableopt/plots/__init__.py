@@ -14,10 +14,11 @@ from stableopt.plots.contest import contenders
 from stableopt.plots.history import progress
 from stableopt.plots.landscapes import landscape
 from stableopt.plots.profiles import profile
+from stableopt.plots.reports import report
 from stableopt.plots.residuals import calibration
 from stableopt.plots.sections import slices
 from stableopt.plots.style import share_legend
 from stableopt.plots.tornado import hurts
 
 __all__ = ["allowance", "belief", "calibration", "contenders", "hurts", "landscape", "profile", "progress"]
-__all__ += ["share_legend", "slices"]
+__all__ += ["report", "share_legend", "slices"]

@@ -74,7 +74,7 @@ def contenders(source: Any, count: int = 6, *, ax: Axes | None = None, label: st
     """
     subject = subject_of(source, label)
     most = whole(count, 1, "a number of decisions 1, 2, 3, ...")
-    scales = _scales(subject)
+    scales = scales_of(subject)
     shown = contenders_of(subject, scales, most)
     axes = style.axes_for(ax, (max(6.4, 2.4 + 0.8 * len(scales)), 4.6))
     ends = np.array([(contender.low, contender.high) for contender in shown])
@@ -124,7 +124,7 @@ def _tried(subject: Subject) -> list[Any]:
     return sorted(tried, key=lambda index: -tried[index])[:_JUDGED]
 
 
-def _scales(subject: Subject) -> list[Scale]:
+def scales_of(subject: Subject) -> list[Scale]:
     """A scale for every parameter of a decision; groups have one for their names."""
     if subject.grouped:
         names = tuple(subject.state.setting.uncertainty.names)  # type: ignore[attr-defined]

@@ -49,25 +49,28 @@ def landscape(
     label: what the values are, for the axis; a campaign knows it.
     """
     subject = subject_of(source, label)
-    columns = _important(subject) if parameters is None else chosen(subject.columns, parameters)
+    columns = important(subject) if parameters is None else chosen(subject.columns, parameters)
     if len(columns) > 2:
         raise ValueError(f"expected one or two parameters, got {[c.name for c in columns]}: slices(...) draws them all")
-    if len(columns) == 1:
-        return _one(subject, columns[0], figure)
-    return _two(subject, columns, figure)
+    return over(subject, columns, figure)
 
 
-def _important(subject: Subject) -> list[Column]:
-    """The two columns of the decision along which the expected value varies most, in their order."""
-    columns = [column for column in subject.columns if column.block.decided]
-    if len(columns) <= 2:
+def over(subject: Subject, columns: Sequence[Column], figure: Any = None, side: int = 0) -> Figure | SubFigure:
+    """The landscape over one or two columns; of two, with about ``side`` values of each, if that is given."""
+    return _one(subject, columns[0], figure) if len(columns) == 1 else _two(subject, columns, figure, side or _SIDE)
+
+
+def important(subject: Subject, count: int = 2, *, decided: bool = True) -> list[Column]:
+    """The columns (of the decision) along which the expected value varies most, in their order."""
+    columns = [column for column in subject.columns if column.block.decided or not decided]
+    if len(columns) <= count:
         return columns
     spans = []
     for column in columns:
         block = column.block
         flats = [subject.moved([(block, row)]) for row in block.some(_COARSE, tuple(subject.base[block.places]))]
         spans.append(_span(column, section(subject, flats, guarantees=False)))
-    best = sorted(np.argsort(spans, kind="stable")[-2:].tolist())
+    best = sorted(np.argsort(spans, kind="stable")[-count:].tolist())
     return [columns[i] for i in best]
 
 
@@ -108,9 +111,9 @@ def _nominal(subject: Subject, section: Section) -> int:
 # --------------------------------------------------------------------------------------------------- two parameters
 
 
-def _two(subject: Subject, columns: Sequence[Column], figure: Any) -> Figure | SubFigure:
+def _two(subject: Subject, columns: Sequence[Column], figure: Any, side: int) -> Figure | SubFigure:
     blocks = list(dict.fromkeys(column.block for column in columns))
-    rows = [block.some(_SIDE, tuple(subject.base[block.places])) for block in blocks]
+    rows = [block.some(side, tuple(subject.base[block.places])) for block in blocks]
     flats = [subject.moved(list(zip(blocks, each, strict=True))) for each in itertools.product(*rows)]
     decided = all(column.block.decided for column in columns)
     known = section(subject, flats, guarantees=decided)

@@ -10,7 +10,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Mask
 from stableopt.maxmin.solver import AnyIndex, Hints
-from stableopt.plots.parameters import Block, Column
+from stableopt.plots.parameters import Block, Column, flat_of
 from stableopt.plots.subject import Subject
 from stableopt.sets.variables import Integer
 
@@ -87,6 +87,15 @@ def reached(subject: Subject, flats: Sequence[list[Any]]) -> Mask:
     points = [subject.point(flat) for flat in flats]
     # No point is nearer to the decision than itself, so it is avoided only if it cannot be reached.
     return np.array([p is not None and not setting.avoids(decision, [p], [p]) for p in points], dtype=bool)
+
+
+def moved(subject: Subject) -> list[Block]:
+    """The blocks that the adversary can change; a group has none of its own."""
+    if subject.grouped:
+        return []
+    setting = subject.state.setting
+    points = [flat_of(setting.translation.point(i)) for i in setting.candidates(subject.report.decision_index)]
+    return [b for b in subject.blocks if len({tuple(point[b.places]) for point in points}) > 1]
 
 
 def interval(subject: Subject, column: Column) -> tuple[float, float]:

@@ -24,6 +24,8 @@ class Known(Protocol):
     optimizer: Any
     sign: int
     """1 where large values are good, −1 where small ones are."""
+    label: str
+    """What the values are called."""
 
     @property
     def state(self) -> State:
@@ -32,6 +34,22 @@ class Known(Protocol):
     @property
     def report(self) -> Report:
         """The decision, as the optimiser reports it, which maximises."""
+
+    @property
+    def health(self) -> Any:
+        """How far the model can be trusted."""
+
+    @property
+    def worst_case(self) -> Any:
+        """The bounds on the worst case of the decision."""
+
+    @property
+    def optimum_bound(self) -> float:
+        """What the worst case of no decision can surpass."""
+
+    @property
+    def regret_bound(self) -> float:
+        """How much better the worst case of another decision can be at most."""
 
     def profile(self) -> Any:
         """Its stability profile."""
@@ -153,12 +171,13 @@ def _value(state: State, flat: Sequence[Any]) -> Any:
 
 def subject_of(source: Any, label: str | None = None) -> Subject:
     """The subject of a picture, from all that has one; ``label`` says what its values are."""
+    if isinstance(source, Subject):  # of several pictures
+        return source
     answer, ledger = answer_of(source), getattr(source, "ledger", None)
     if not answer.state.rounds:
         raise ValueError("expected at least one value to draw, got none: tell at least one value first")
-    if ledger is None:
-        return Subject(answer, label or "value")
-    return Subject(answer, label or ledger.said.value, _corrected(ledger))
+    corrected = () if ledger is None else _corrected(ledger)
+    return Subject(answer, label or answer.label, corrected)
 
 
 def _corrected(ledger: Any) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from stableopt.base.arrays import Array
 from stableopt.loop.answers import readable
 from stableopt.plots import style
 from stableopt.plots.parameters import Block, Row, flat_of, text
-from stableopt.plots.probes import hints_of, lcb_of, solver_of
+from stableopt.plots.probes import hints_of, lcb_of, moved, solver_of
 from stableopt.plots.style import Look
 from stableopt.plots.subject import Subject, subject_of
 from stableopt.sets.uncertainty import Estimate
@@ -71,7 +71,12 @@ def hurts(source: Any, *, ax: Axes | None = None, label: str | None = None) -> A
 
 def costs_of(subject: Subject) -> tuple[list[Cost], float]:
     """What each block costs that the adversary can move, and what is guaranteed if he moves none."""
-    blocks, held, without = _moved(subject), [], []
+    blocks, held, without = moved(subject), [], []
+    if not blocks:
+        raise ValueError(
+            f"expected a tolerance or an environment that can hurt {readable(subject.report.decision)}, got "
+            f"{subject.state.setting.uncertainty}: contenders(...) compares decisions"
+        )
     for block in blocks:
         rows = [(_worst(subject, [(block, row)]), (block, row)) for row in _planned(subject, block)]
         worst, best = max(rows, key=lambda pair: pair[0])
@@ -81,20 +86,6 @@ def costs_of(subject: Subject) -> tuple[list[Cost], float]:
     names, sign = [", ".join(block.names) for block in blocks], subject.sign
     costs = [Cost(name, sign * a, sign * b) for name, a, b in zip(names, without, alone, strict=True)]
     return costs, sign * _worst(subject, held)
-
-
-def _moved(subject: Subject) -> list[Block]:
-    """The blocks that the adversary can change."""
-    state, decision = subject.state, subject.report.decision_index
-    if not subject.grouped:
-        points = [flat_of(state.setting.translation.point(i)) for i in state.setting.candidates(decision)]
-        blocks = [b for b in subject.blocks if len({tuple(point[b.places]) for point in points}) > 1]
-        if blocks:
-            return blocks
-    raise ValueError(
-        f"expected a tolerance or an environment that can hurt {readable(subject.report.decision)}, got "
-        f"{state.setting.uncertainty}: contenders(...) compares decisions"
-    )
 
 
 def _planned(subject: Subject, block: Block) -> Iterable[Row]:
