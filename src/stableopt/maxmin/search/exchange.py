@@ -9,7 +9,7 @@ Notation
 Algorithm
     repeat
         climb       x', u = argmax over |x' − x| <= r of min over active replies of F
-        give up     if u <= the value of a rival: the climb does not promise to beat it
+        give up     if u <= the value of a rival, or hardly above it where the rival ended: it does not promise to win
         if x' is not x, u is above v, and budget is left
             look    s' = worst scenario of x', with a sound inner search
             accept  x' if F(x', s') > v, with a larger r if it kept a good part of its promise u − v
@@ -51,6 +51,7 @@ from stableopt.maxmin.search.steps import Planes, climb, highest, norms, proxima
 _TURNS = 40  # at most; the last one is checked with the full inner search
 _RADIUS = 0.2  # of the first box, where a decision's box is [0, 1]^d
 _CLOSE = 2e-6  # of the spread of F: u and v have met
+_NEAR = 1e-3  # of the spread of F: an exchange that comes to where a better one ended and promises less than this ends
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
@@ -82,7 +83,7 @@ class Exchange:
         """The decision at the end, or None once it does not promise to beat its rival."""
         for turn in range(_TURNS):
             self.towards, above = trial, _ = self._climb(turn)
-            if rival is not None and above <= rival.value:
+            if rival is not None and (above <= rival.value or self._joins(rival, above)):
                 return None
             spent = self.oracle.budget.left() < 0 or turn == _TURNS - 1
             if not (spent or self._arrived(trial, above)):
@@ -109,6 +110,10 @@ class Exchange:
         trial, above, order = climb(self.oracle, self.x, self.T, self.radius, 6 + 2 * turn)
         self.T = self.T[order[: self.plan.replies]]
         return trial, above
+
+    def _joins(self, rival: Candidate, above: float) -> bool:
+        """Whether the climb led to where the rival ended, and promises hardly more."""
+        return above <= rival.value + _NEAR * self.oracle.scale and _same(self.oracle, self.towards, rival.x)
 
     def _arrived(self, trial: Array, above: float) -> bool:
         """Whether nothing is to be gained on the active replies: x' is x, or u is v."""
