@@ -34,7 +34,7 @@ class Options(TypedDict, total=False):
     evaluations: int
     data: Any
     value: str
-    noise: float | None
+    noise: float | str | None
     initial: int | None
     seconds: float | None
     target: float | None
@@ -85,7 +85,7 @@ def maximize(
     evaluations: int = EVALUATIONS,
     data: Any = None,
     value: str = "value",
-    noise: float | None = None,
+    noise: float | str | None = None,
     initial: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
@@ -119,7 +119,8 @@ def maximize(
         ``evaluations`` of a result, to go on with another call. None or NaN where an experiment failed. Standard
         deviations of single values are a third array ``(X, y, noise)``, or the column "noise"; None or NaN where only
         the model knows. With ``evaluations=0`` the answer comes from the data alone.
-    noise: standard deviation of f's noise; learned if not given. ``model`` replaces the model as a whole.
+    noise: standard deviation of f's noise; learned if not given. "robust": learned, and values far from what all others
+        say lose their weight. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
     seconds, target: stop as soon as this time is over, or as the bound on the regret is at most ``target``.
     stop_when: stop as soon as it is so likely that no decision is better by more than matters: see `Result.done`. A
@@ -166,7 +167,7 @@ def minimize(
     evaluations: int = EVALUATIONS,
     data: Any = None,
     value: str = "value",
-    noise: float | None = None,
+    noise: float | str | None = None,
     initial: int | None = None,
     seconds: float | None = None,
     target: float | None = None,
@@ -204,7 +205,7 @@ def audit(
     data: Any = None,
     value: str = "value",
     minimize: bool = False,
-    noise: float | None = None,
+    noise: float | str | None = None,
     initial: int | None = None,
     seconds: float | None = None,
     seed: int = 0,
@@ -244,7 +245,7 @@ def assess(
     environment: Any = None,
     value: str = "value",
     minimize: bool = False,
-    noise: float | None = None,
+    noise: float | str | None = None,
     seed: int = 0,
     model: GP | Learned | None = None,
     beta: float | Schedule = FRONT_DOOR.beta,

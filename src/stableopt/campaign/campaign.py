@@ -40,7 +40,7 @@ class Setup(TypedDict, total=False):
     """The words that may be left out, for type checkers; `maximize` explains them."""
 
     environment: Any
-    noise: float | None
+    noise: float | str | None
     model: GP | Learned | None
     minimize: bool
     value: str
@@ -57,7 +57,7 @@ class Changes(TypedDict, total=False):
     ranges: Ranges
     tolerance: Any
     environment: Any
-    noise: float | None
+    noise: float | str | None
     model: GP | Learned | None
     algorithm: str | Algorithm
     beta: float | Schedule

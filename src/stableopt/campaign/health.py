@@ -46,7 +46,7 @@ def health(state: State) -> Health:
         return Health(True, "too many values to compare each of them with all others")
     likely = state.belief.likely
     data = Data.of(state.rounds)
-    seen = state.setting.inputs(data.points, learned), data.y, data.noise
+    seen = state.setting.inputs(data.points, learned), data.y, state.belief.noise_of(t, data.noise)
     residuals = leave_one_out(likely.condition(*seen))
     sizes, far = np.abs(residuals), _far(t)
     # One outlier may widen a mixture so far that it is nothing unusual there.

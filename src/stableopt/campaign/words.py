@@ -36,8 +36,8 @@ class Words:
     ranges: Any
     tolerance: Any = None
     environment: Any = None
-    noise: float | None = None
-    """Standard deviation of f's noise; learned if it is not given."""
+    noise: float | str | None = None
+    """Standard deviation of f's noise; learned if it is not given. "robust": learned, and with heavy tails."""
     model: GP | Learned | None = None
     """A model in place of the learned one; where values are minimised, of −f."""
     minimize: bool = False
@@ -102,10 +102,13 @@ class Words:
     @property
     def prior(self) -> GP | Learned:
         """The model of f."""
+        if self.model is not None and self.noise is not None:
+            remedy = ": Learned(robust=True) is such a model" if self.noise == "robust" else ""
+            raise ValueError(f"expected noise={self.noise!r:.80} or a model with its own noise, got both{remedy}")
         if self.model is None:
-            return Learned(noise=self.noise)
-        if self.noise is not None:
-            raise ValueError("expected noise or a model with its own noise, got both")
+            if isinstance(self.noise, str) and self.noise != "robust":
+                raise ValueError(f'expected noise as a standard deviation above 0, or "robust", got {self.noise!r:.80}')
+            return Learned(robust=True) if isinstance(self.noise, str) else Learned(noise=self.noise)
         return self.model
 
 

@@ -76,8 +76,9 @@ class Prospects(ReadOnly):
         state, learned = self.state, self.state.objective.learned is not None
         data, belief = Data.of(state.rounds), state.belief
         X, Z = state.setting.inputs(data.points, learned), state.setting.inputs(self.points, learned)
+        noise = belief.noise_of(state.t, data.noise)
         weights = belief.weights or [1 / len(belief.gps)] * len(belief.gps)
-        return [Joint.of(gp.condition(X, data.y, data.noise), Z, w) for gp, w in zip(belief.gps, weights, strict=True)]
+        return [Joint.of(gp.condition(X, data.y, noise), Z, w) for gp, w in zip(belief.gps, weights, strict=True)]
 
     @cached_property
     def worst(self) -> Array:

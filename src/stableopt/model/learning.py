@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import LARGEST_VALUE, listed, number, numbers, positive, vector, whole
+from stableopt.base.checks import LARGEST_VALUE, deviation, listed, number, numbers, positive, vector, whole
 from stableopt.base.values import Value
+from stableopt.model import tails
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.fit import check_search, fit, param_names, sample
 from stableopt.model.gp import GP, Posterior
@@ -74,6 +75,8 @@ class Belief(Value):
     """How likely each GP is; without any, all are equally likely."""
     single: GP | None = None
     """The most likely GP, to explore with; None: all of them explore."""
+    noises: tuple[float | None, ...] = ()
+    """Standard deviations of observations that have lost their weight (see `tails`); None: the observation is usual."""
 
     def __post_init__(self) -> None:
         gps = tuple(self.gps) if isinstance(self.gps, Iterable) else (self.gps,)
@@ -86,6 +89,20 @@ class Belief(Value):
             raise TypeError(f"expected a GP to explore with, or None, got {self.single!r:.200}")
         self.__dict__.update(gps=gps, weights=weights)
         whole(self.t, 0, "the number of observations of a belief as 0, 1, 2, ...")
+        noises = tuple(listed(self.noises, "the noise of doubtful observations"))
+        for noise in noises:
+            if noise is not None:
+                deviation(noise, "the noise of a doubtful observation above 0")
+        self.__dict__.update(noises=noises)
+
+    def noise_of(self, t: int, noise: ArrayLike | None = None) -> Array | None:
+        """The noise of the first t observations, from what they came with: those that are doubtful have more."""
+        doubt = np.array([np.nan if n is None else n for n in self.noises[:t]])
+        if np.isnan(doubt).all():
+            return None if noise is None else np.asarray(noise, dtype=float)
+        own = np.full(t, np.nan) if noise is None else np.broadcast_to(np.asarray(noise, dtype=float), (t,)).copy()
+        own[: len(doubt)] = np.where(np.isnan(doubt), own[: len(doubt)], doubt)
+        return own
 
     @property
     def likely(self) -> GP:
@@ -94,6 +111,7 @@ class Belief(Value):
 
     def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior | Mixture:
         """The posterior after the values y at the rows of X; a mixture if there are several GPs."""
+        noise = self.noise_of(np.size(y), noise)
         if self.single is None and len(self.gps) == 1:
             return self.gps[0].condition(X, y, noise)
         parts = tuple(gp.condition(X, y, noise) for gp in self.gps)
@@ -103,6 +121,7 @@ class Belief(Value):
         self, blocks: Sequence[Array], observed: Sequence[int] = (), y: ArrayLike = (), noise: ArrayLike | None = None
     ) -> TrackedPosterior | TrackedMixture:
         """The posterior on every combination of rows of the blocks; a mixture if there are several GPs."""
+        noise = self.noise_of(np.size(y), noise)
         if self.single is None and len(self.gps) == 1:
             return self.gps[0].track(blocks, observed, y, noise)
         parts = tuple(gp.track(blocks, observed, y, noise) for gp in self.gps)
@@ -141,6 +160,8 @@ class Learned(Value):
     every: int = 10
     burn_in: int = 50
     thin: int = 3
+    robust: bool = False
+    """Whether the noise has heavy tails: an observation far from what all others say of it loses its weight."""
 
     def __post_init__(self) -> None:
         for name, known in (("method", ["ml", "map", "mixture", "bayes"]), ("signal", ["unit", "learned"])):
@@ -161,6 +182,8 @@ class Learned(Value):
         for name in ("noise", "mean"):
             if name in fixed and getattr(self, name) is None:
                 raise ValueError(f"expected the value at which to fix the {name}, got none: pass {name}=...")
+        if not isinstance(self.robust, bool):
+            raise ValueError(f"expected robust=True or robust=False, got {self.robust!r:.200}")
         priors = tuple(by_name(self.priors, "priors", PRIORS).items())
         ranges = by_name(self.bounds, "bounds", BOUNDS)
         bounds = tuple((name, interval(name, () if ends is None else ends)) for name, ends in ranges.items())
@@ -197,7 +220,33 @@ class Learned(Value):
         """
         points, t = np.asarray(X, dtype=float), np.size(y)
         values = vector(y, t, "y")
-        centre, unit, varies = _standard(values, self.noise)
+        own = np.full(t, np.nan) if noise is None else np.asarray(noise, dtype=float)
+        if not self.robust:
+            return self._learn(points, values, (own, np.full(t, np.nan)), before, (categories, seed))
+        doubt = np.full(t, np.nan)
+        doubt[: len(before.noises)] = [np.nan if n is None else n for n in before.noises]
+        belief = self._learn(points, values, (own, doubt), before, (categories, seed))
+        for _ in range(tails.SWEEPS):
+            now = tails.doubtful(belief.single or belief.likely, points, values, own, doubt)
+            if tails.settled(now, doubt):
+                break
+            doubt = now
+            belief = self._learn(points, values, (own, doubt), belief, (categories, seed))
+        return replace(belief, noises=tuple(None if math.isnan(n) else n for n in doubt.tolist()))
+
+    def _learn(
+        self,
+        points: Array,
+        values: Array,
+        noises: tuple[Array, Array],
+        before: Belief,
+        how: tuple[Sequence[int], int],
+    ) -> Belief:
+        """The belief, where observations have these noises: their own, and larger ones of those that are doubtful."""
+        (own, doubt), (categories, seed), t = noises, how, len(values)
+        usual = np.isnan(doubt)
+        noise = None if np.isnan(own).all() and usual.all() else np.where(usual, own, doubt)
+        centre, unit, varies = _standard(values[usual] if usual.any() else values, self.noise)
         model = self._model(points.shape[1], categories, centre, unit)
         if not varies:
             _warn_of_tiny(values)
@@ -210,7 +259,7 @@ class Learned(Value):
             "priors": priors | dict(self.priors),
             "fixed": (*self.fixed, *(name for name in ("noise", "mean") if getattr(self, name) is not None)),
             "bounds": bounds,
-            "noise": None if noise is None else np.asarray(noise, dtype=float) / unit,
+            "noise": None if noise is None else noise / unit,
             "seed": (seed, t),
         }
         first = before.t == 0 or not _standard(values[: before.t], self.noise)[2]  # equal values taught nothing
