@@ -8,6 +8,7 @@ import pytest
 
 import stableopt as so
 from stableopt.campaign.health import health
+from stableopt.loop import space as search
 
 GRID = so.Grid.linspace(0, 1, 101)
 MODEL = so.GP(so.Matern(2.5, 0.2), noise=0.05)
@@ -64,3 +65,42 @@ def test_the_summary_says_it():
     result = so.maximize(lambda x: float(np.sin(5 * x[0])), GRID, 0.05, model=MODEL, evaluations=6)
     assert "model       the model explains the data well" in str(result)
     assert result.health.trusted
+
+
+RNG = np.random.default_rng(3)
+PLACES = RNG.random((40, 4))
+VALUES = 10 + np.sin(4 * PLACES[:, 0]) + PLACES[:, 1] ** 2 + 0.02 * RNG.normal(size=40)
+RANGES = dict.fromkeys("abcd", (0.0, 1.0))
+
+
+def assessed(values, places=PLACES, **options):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "usual_budget", lambda dim: 1000)
+        table = {name: places[:, i] for i, name in enumerate("abcd")}
+        return so.assess({**table, "value": values}, RANGES, 0.05, **options)
+
+
+def test_inputs_that_hardly_matter_are_named():
+    known = assessed(VALUES)
+    assert known.health.idle == ("c", "d")
+    assert "inputs      c and d make hardly a difference to f" in str(known)
+    assert assessed(VALUES + 2 * PLACES[:, 2] * PLACES[:, 3]).health.idle == ()
+
+
+def test_nothing_is_said_of_inputs_where_too_little_is_known():
+    noise = np.random.default_rng(0).normal(size=40)
+    assert assessed(noise).health.idle == ()
+
+
+@pytest.mark.parametrize("noise", [None, "robust"])
+def test_a_wrong_unit_is_named_and_with_robust_noise_it_spoils_nothing(noise):
+    wrong = VALUES.copy()
+    wrong[16] *= 1000
+    clean, known = assessed(VALUES), assessed(wrong, noise=noise)
+    assert known.health.unusual == (17,) and "10^3 times as much (another unit" in str(known)
+    spoiled = abs(known.worst_case.lower - clean.worst_case.lower) / np.ptp(VALUES)
+    if noise is None:
+        assert spoiled > 10 and "widens all bounds" in str(known)
+    else:
+        assert spoiled < 0.05 and "has lost its weight" in known.health.words
+        assert known.health.trusted and known.health.idle == ("c", "d")

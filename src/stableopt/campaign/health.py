@@ -14,14 +14,17 @@ from typing import NamedTuple
 import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.campaign.inputs import idle
+from stableopt.loop.answers import readable
 from stableopt.loop.measurements import Data
 from stableopt.loop.state import State
-from stableopt.model.residuals import leave_one_out, most_unusual
+from stableopt.model.residuals import leave_one_out, left_out, most_unusual
 
 _FEWEST = 3  # values, to say anything; and values for each number that is learned
 _UNUSUAL = 0.001  # the chance of a residual that is called unusual, among as many as there are
 _WRONG = 1.5  # times as large as expected, residuals say that the model is wrong
 _CHECKED = 2000  # values at most are compared with all others: that takes t³ steps
+_POWER = 0.15  # how far the decimal logarithm of a ratio may be from a whole number that explains it
 _DRIFT = 4.0  # standard deviations of a correlation with time
 
 
@@ -35,6 +38,10 @@ class Health(NamedTuple):
     """Trials, from 1, whose values are far from what all others say of them; the most surprising one first."""
     off: float = 0.0
     """How many standard deviations the first of these is off."""
+    foretold: float = math.nan
+    """What all others say of the first of these."""
+    idle: tuple[str, ...] = ()
+    """Inputs that hardly matter."""
 
 
 def health(state: State) -> Health:
@@ -47,21 +54,66 @@ def health(state: State) -> Health:
     likely = state.belief.likely
     data = Data.of(state.rounds)
     seen = state.setting.inputs(data.points, learned), data.y, state.belief.noise_of(t, data.noise)
-    residuals = leave_one_out(likely.condition(*seen))
-    sizes, far = np.abs(residuals), _far(t)
+    posterior = likely.condition(*seen)
+    mean, std = left_out(posterior)
+    residuals, far = (data.y - mean) / std, _far(t)
+    usual = likely.noise if data.noise is None else np.where(np.isnan(data.noise), likely.noise, data.noise)
+    sizes = np.abs(data.y - mean) / np.sqrt(np.maximum(std**2 - posterior.noise_variance, 0.0) + usual**2)
     # One outlier may widen a mixture so far that it is nothing unusual there.
     single = state.belief.single
     most = most_unusual(residuals if single is None else leave_one_out(single.condition(*seen)))
     unusual = [int(i) for i in np.argsort(-sizes, kind="stable") if sizes[i] > far or i == most]
-    named = tuple(i + 1 for i in unusual), float(sizes[unusual[0]]) if unusual else 0.0
+    trials, first = tuple(i + 1 for i in unusual), unusual[:1]
+    named = trials, float(sizes[first].sum()), float(mean[first[0]]) if first else math.nan
     doubt = _too_early(t, len(likely.kernel.params) + 2) if learned else ""
-    doubt = doubt or _wrong(residuals, unusual)
+    light = {i for i, noise in enumerate(state.belief.noises) if noise is not None}
+    heavy = [i for i in unusual if i not in light]
+    doubt = doubt or _wrong(residuals, heavy)
     if doubt:
         return Health(False, doubt, *named)
-    if unusual:
-        what = "an unusual value at trial {} widens" if len(unusual) == 1 else "unusual values at trials {} widen"
-        return Health(True, what.format(" and ".join(map(str, named[0]))) + " all bounds", *named)
-    return Health(True, "the model explains the data well")
+    return Health(True, _words(heavy, [i for i in unusual if i in light]), *named, idle(state))
+
+
+def remarks(state: State, known: Health, sign: int) -> list[tuple[str, str]]:
+    """What a person should look at: a value that is unlike all others, and inputs that hardly matter."""
+    lines = []
+    if known.unusual:
+        number = known.unusual[0]
+        first, light = state.rounds[number - 1], state.belief.noise_of(number)
+        seen = f"{sign * first.y:.4g} at {readable(first.point)} is {known.off:.2g} standard deviations off"
+        lost = light is not None and not math.isnan(light[number - 1])
+        effect = "it has lost its weight" if lost else 'it widens all bounds (noise="robust" takes its weight)'
+        remedy = "correct it if it is a mistake, else measure there again"
+        middle = float(np.median([r.y for r in state.rounds]))  # an outlier may have spoiled what others foretell
+        unit = _unit(first.y, known.foretold) or _unit(first.y, middle)
+        lines.append(("unusual", f"{seen} what all others say{unit}: {effect}; {remedy}"))
+    if known.idle:
+        what = "makes hardly a difference" if len(known.idle) == 1 else "make hardly a difference"
+        lines.append(("inputs", f"{' and '.join(known.idle)} {what} to f, as far as was measured"))
+    return lines
+
+
+def _unit(y: float, foretold: float) -> str:
+    """Whether a value looks as if it were in another unit, or had a wrong decimal point."""
+    ratio = y / foretold if foretold else 0.0
+    power = math.log10(ratio) if ratio > 0 else 0.0
+    times = round(power)
+    if times == 0 or abs(power - times) > _POWER:
+        return ""
+    return f", about 10^{times} times as much (another unit, or a wrong decimal point?)"
+
+
+def _words(heavy: Sequence[int], light: Sequence[int]) -> str:
+    """Of a model that can be trusted: which values are unusual, and whether they still have their weight."""
+    kinds = (heavy, "widens all bounds", "widen all bounds"), (light, "has lost its weight", "have lost their weight")
+    said = []
+    for trials, one, many in kinds:
+        numbers = " and ".join(str(i + 1) for i in trials)
+        if len(trials) == 1:
+            said.append(f"an unusual value at trial {numbers} {one}")
+        elif trials:
+            said.append(f"unusual values at trials {numbers} {many}")
+    return ", ".join(said) or "the model explains the data well"
 
 
 def _too_early(t: int, q: int) -> str:

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from stableopt.base.checks import numbers
 from stableopt.campaign.attacks import attacked
 from stableopt.campaign.done import FEWEST, Done, done
-from stableopt.campaign.health import Health, health
+from stableopt.campaign.health import Health, health, remarks
 from stableopt.campaign.questions import Questions
 from stableopt.campaign.show import pictures, table
 from stableopt.loop.answers import Report, readable
@@ -167,7 +167,7 @@ class Answer(Questions, Generic[Decision]):
             *self._compared(),
             *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
             ("model", self.health.words),
-            *_remarks(self),
+            *remarks(self._state, self.health, self.sign),
         ]
 
     def _compared(self) -> list[tuple[str, str]]:
@@ -337,16 +337,6 @@ class Profile:
             low, high = row.worst_case.lower, row.worst_case.upper
             lines.append(f"{row.factor:>8.3g}×   {low:>9.4g} {high:>9.4g}    {readable(row.decision)}")
         return "\n".join(lines)
-
-
-def _remarks(answer: Answer[Any]) -> list[tuple[str, str]]:
-    """What a person should look at: a value that is unlike all others, which widens all bounds."""
-    if not answer.health.unusual:
-        return []
-    first = answer.state.rounds[answer.health.unusual[0] - 1]
-    value, off = answer.sign * first.y, answer.health.off
-    seen = f"{value:.4g} at {readable(first.point)} is {off:.2g} standard deviations off what all others say"
-    return [("unusual", f"{seen}: it widens all bounds; correct it if it is a mistake, else measure there again")]
 
 
 def _worst_case(report: Report, sign: int) -> WorstCase:
