@@ -104,7 +104,7 @@ class Words:
         """The model of f."""
         if self.model is not None and self.noise is not None:
             remedy = ": Learned(robust=True) is such a model" if self.noise == "robust" else ""
-            raise ValueError(f"expected noise={self.noise!r:.80} or a model with its own noise, got both{remedy}")
+            raise ValueError(f"expected noise or a model with its own noise, got both{remedy}")
         if self.model is None:
             if isinstance(self.noise, str) and self.noise != "robust":
                 raise ValueError(f'expected noise as a standard deviation above 0, or "robust", got {self.noise!r:.80}')
