@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 INTENDED = {
     "calls": {"maximize", "minimize", "assess", "audit", "ObjectiveError", "Result", "Assessment", "Audit", "Profile"}
     | {"Measurement"},
-    "tolerances": {"Allowance", "Comparison"},
+    "tolerances": {"Allowance", "Comparison", "Widest", "widest"},
     "campaigns": {"Campaign", "Trial"},
     "running": {"Constraint", "Optimizer", "Query", "Round", "Report", "ALGORITHMS", "Algorithm"},
     "domains": {"Space", "Float", "Integer", "Category", "Grid", "Points"},

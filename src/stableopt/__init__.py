@@ -10,6 +10,7 @@ from stableopt.campaign.campaign import Campaign
 from stableopt.campaign.comparison import Comparison
 from stableopt.campaign.events import Trial
 from stableopt.campaign.results import Assessment, Audit, Profile, Result
+from stableopt.campaign.widening import Widest, widest
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.constraints import Constraint
 from stableopt.loop.measurements import Measurement, Round
@@ -45,4 +46,4 @@ __all__ += [
 ]
 __all__ += ["Measurement", "ObjectiveError", "Optimizer", "OwnSet", "Parameters", "Perturbation", "Points", "Profile"]
 __all__ += ["Query", "Rectangle", "Relative", "Report", "Result", "Round", "Space", "Trial", "UncertaintySet"]
-__all__ += ["Within", "assess", "audit", "maximize", "minimize"]
+__all__ += ["Widest", "Within", "assess", "audit", "maximize", "minimize", "widest"]

@@ -1,0 +1,105 @@
+"""The decision that meets a specification under the largest multiple of the tolerance."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, cast
+
+from stableopt.base.threads import threads_for
+from stableopt.campaign.allowance import Factors, specification
+from stableopt.campaign.measuring import Objective
+from stableopt.campaign.results import Result
+from stableopt.campaign.words import Ranges, Words
+from stableopt.loop.radius import LargestFactor, OptimisticFactor, falling, radius
+from stableopt.loop.rules import Algorithm
+from stableopt.loop.settings import setting_of
+from stableopt.loop.tolerances import crossing, knobs_of, largest_factor
+
+
+class Widest(Result[Any]):
+    """What `widest` returns: the decision, and bounds on the factor of the tolerance up to which it is good enough.
+
+    ``worst_case``, ``optimum_bound`` and ``regret_bound`` are about the tolerance as given, as in any result.
+    """
+
+    specification: float
+    """What the value must be at least, or at most if small values are good."""
+
+    @classmethod
+    def of(cls, result: Result[Any], value: float) -> Widest:
+        """The result of a run, as an answer to how far the tolerance can grow."""
+        answer = cls(result.optimizer, result.sign, result.stopped, result.errors)
+        answer.specification = value
+        return answer
+
+    @cached_property
+    def factors(self) -> Factors:
+        """Up to which factor the decision is guaranteed to meet the specification, and up to which it is possible."""
+        state, decision, v = self.state, self.report.decision_index, self.sign * self.specification
+        limit = largest_factor(state.setting, decision, state.setting.uncertainty.scaled)
+        with threads_for(state.t):
+            low, high = (crossing(falling(state, decision, F), v, limit) for F in (state.lcb, state.ucb))
+        if high.holds is None:
+            return Factors(None, None)
+        possible = limit if high.fails is None else high.fails
+        return Factors(None if low.holds is None else min(low.holds, possible), possible)
+
+    @cached_property
+    def factor_bound(self) -> float | None:
+        """From this factor on no decision can meet the specification; None: none can, even if nothing is perturbed.
+
+        Infinite where one may meet it as far as the tolerance can grow.
+        """
+        with threads_for(self.state.t):
+            found = radius(self.state, self.state.ucb, self.sign * self.specification)
+        if found.holds is None:
+            return None
+        return float("inf") if found.fails is None else max(found.fails, self.factors.possible or 0.0)
+
+    @property
+    def words(self) -> str:
+        """The answer in a sentence."""
+        must = "at least" if self.sign > 0 else "at most"
+        goal, low, bound = f"{must} {self.specification:.4g}", self.factors.guaranteed, self.factor_bound
+        if bound is None:
+            return f"{goal} is out of reach for every decision, even if nothing is perturbed"
+        kept = "is not guaranteed yet" if low is None else f"is guaranteed up to {low:.4g} times the tolerance"
+        return f"{goal} {kept}; no decision reaches {bound:.4g} times"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        lines = super()._lines()
+        return [lines[0], ("widest", self.words), *lines[1:]] if self.state.t else lines
+
+
+def widest(
+    f: Objective,
+    ranges: Ranges,
+    tolerance: Any = None,
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    **options: Any,
+) -> Widest:
+    """Find the decision that meets a specification under the largest multiple of the tolerance.
+
+    Every evaluation looks at the decision that may keep it furthest, and measures where it may fail first.
+
+    f, ranges, tolerance, options: as in `maximize`, but for ``algorithm`` and ``target``. The tolerance says in which
+        proportions; an environment stays as it is.
+    at_least: what the value must reach; at_most, if small values are good.
+    """
+    from stableopt.campaign.calls import maximize, minimize
+
+    sign = -1 if at_least is None and at_most is not None else 1
+    value = specification(at_least, at_most, sign)
+    refused = [name for name in ("algorithm", "target", "confirm") if name in options]
+    if refused:
+        raise ValueError(f"expected no {refused[0]}=... for widest, which has a rule of its own, got {refused}")
+    words = Words(ranges, tolerance, options.get("environment"))
+    if not knobs_of(setting_of(words.domain, words.uncertainty)):
+        raise ValueError(f"expected a tolerance above 0, which can grow, got {words.uncertainty}: say its proportions")
+    words.uncertainty.scaled(0.0)  # refuses a set without a size
+    goal = sign * value
+    options["algorithm"] = Algorithm("Widest", OptimisticFactor(goal), LargestFactor(goal))
+    run = maximize if sign > 0 else minimize
+    return Widest.of(run(f, cast("Any", ranges), tolerance, **options), value)

@@ -1,0 +1,156 @@
+"""Promises about the critical radius: exact on lists, known on cones, and a run like any other."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers.refusals import refused
+from helpers.settings import SETTINGS, objective
+
+import stableopt as so
+from stableopt.loop.play import play
+from stableopt.loop.radius import OptimisticFactor, radius
+from stableopt.maxmin import Listing
+
+SCALABLE = {
+    name: setting
+    for name, setting in SETTINGS.items()
+    if setting[1].perturbations or isinstance(setting[1].parameters, so.Estimate)
+}
+KNOWN = so.GP(so.SE([0.3]), noise=0.02, mean=0.3)
+
+
+def cone(point):
+    """A wide cone of height 1 at 0.6, and a higher, narrow one at 0.15."""
+    a = point["a"]
+    return max(1 - 2 * abs(a - 0.6), 1.2 - 12 * abs(a - 0.15))
+
+
+@pytest.mark.parametrize("name", SCALABLE)
+@pytest.mark.filterwarnings("ignore:.*reaches less than one step")
+def test_on_a_list_the_critical_radius_is_that_of_enumeration(name):
+    domain, uncertainty = SCALABLE[name]
+    gp = so.GP(so.SE([0.4] * len(Listing(domain, uncertainty).point(0))), noise=0.05)
+    optimizer = so.Optimizer(domain, uncertainty, gp, seed=1)
+    list(play(optimizer, lambda query: float(objective(query.point)), 8))
+    state = optimizer.state
+    factors = np.unique(np.append(np.linspace(0.0, 6.0, 49), 1e6))
+    for F, v in ((F, float(np.quantile(F, level))) for F, level in ((state.lcb, 0.6), (state.ucb, 0.5))):
+        best = {r: Listing(domain, uncertainty.scaled(r)).solver.maximin(F).value for r in factors.tolist()}
+        found = radius(state, F, v)
+        reach = -1.0 if found.holds is None else math.inf if found.fails is None else found.holds
+        judged = {r: value for r, value in best.items() if not math.isclose(r, reach, rel_tol=1e-6)}
+        assert {r for r, value in judged.items() if value >= v} == {r for r in judged if r <= reach}
+
+
+def test_on_points_in_a_ball_it_is_the_largest_distance_to_a_bad_point():
+    rows = np.random.default_rng(3).random((80, 2))
+    optimizer = so.Optimizer(so.Points(rows), so.Ball(0.1), so.GP(so.SE([0.3, 0.3]), noise=0.05), seed=0)
+    list(play(optimizer, lambda query: float(objective(query.point)), 10))
+    F = optimizer.state.ucb
+    v = float(np.quantile(F, 0.3))
+    distances = np.linalg.norm(rows[:, None] - rows[None, F < v], axis=2).min(axis=1)  # noqa: SIM300
+    found = radius(optimizer.state, F, v)
+    assert found.holds == pytest.approx(distances.max() / 0.1, rel=1e-6)
+    assert found.fails == pytest.approx(found.holds, rel=1e-6)
+    assert distances[found.decision] == distances.max()
+
+
+def test_it_measures_where_the_optimistic_decision_may_fail_first():
+    rows = np.random.default_rng(3).random((80, 2))
+    optimizer = so.Optimizer(so.Points(rows), so.Ball(0.1), so.GP(so.SE([0.3, 0.3]), noise=0.05), seed=0)
+    optimizer.tell(rows[0], 1.0)
+    state, v = optimizer.state, 0.1
+    choice = OptimisticFactor(v).sample(state, 0)
+    assert choice.decision == radius(state, state.ucb, v).decision
+    own = np.linalg.norm(rows - rows[choice.decision], axis=1)
+    assert own[choice.point] == own[state.lcb < v].min()
+
+
+@pytest.fixture(scope="module")
+def on_a_cone():
+    return so.widest(cone, {"a": (0, 1)}, 0.05, at_least=0.5, evaluations=16, noise=0.01)
+
+
+def test_on_a_cone_the_factor_is_known(on_a_cone):
+    """At least 0.5 within 0.25 of the tip: 5 times the tolerance. The other cone is higher, and good for 1.2 times."""
+    low, high = on_a_cone.factors
+    true = (0.25 - abs(on_a_cone.decision["a"] - 0.6)) / 0.05
+    assert 2.5 < low <= true + 0.05 <= high + 0.1
+    assert high <= on_a_cone.factor_bound and on_a_cone.factor_bound > 4.95
+    text = str(on_a_cone)
+    assert text.splitlines()[1].startswith("widest      at least 0.5 is guaranteed up to")
+    allowed = on_a_cone.allowance(at_least=0.5)
+    assert allowed.factors.guaranteed == pytest.approx(low, rel=0.01)
+    assert "widest" in on_a_cone._repr_html_()
+
+
+def test_what_is_minimised_is_the_mirror_image():
+    grid = so.Grid.linspace(0, 1, 41)
+    options = {"evaluations": 8, "model": KNOWN}
+    up = so.widest(lambda x: cone({"a": x[0]}), grid, so.Ball(0.05), at_least=0.5, **options)
+    down = so.widest(lambda x: -cone({"a": x[0]}), grid, so.Ball(0.05), at_most=-0.5, **options)
+    assert up.factors == down.factors and up.factor_bound == down.factor_bound
+    assert up.decision == down.decision and "at most -0.5" in str(down)
+
+
+def test_a_run_goes_on_from_its_file_and_is_the_same(tmp_path):
+    grid, calls = so.Grid.linspace(0, 1, 41), []
+
+    def f(x):
+        calls.append(float(x[0]))
+        return cone({"a": x[0]})
+
+    options = {"at_least": 0.5, "model": KNOWN}
+    whole = so.widest(f, grid, so.Ball(0.05), evaluations=8, **options)
+    first, again = calls.copy(), calls.clear()
+    for evaluations in (3, 8):
+        again = so.widest(f, grid, so.Ball(0.05), evaluations=evaluations, file=tmp_path / "run.db", **options)
+    assert calls == first and again.factors == whole.factors
+    kept = so.Campaign.open(tmp_path / "run.db")
+    assert kept.result.decision == whole.decision
+    copy = so.Optimizer.from_json(whole.optimizer.to_json())
+    assert copy.ask().point == whole.optimizer.ask().point
+
+
+def test_workers_failures_and_an_environment_are_no_obstacle():
+    def f(point):
+        if point["a"] > 0.95:
+            raise RuntimeError("the pump was off")
+        return cone(point) - 0.1 * point["wind"]
+
+    found = so.widest(
+        f, {"a": (0, 1)}, 0.05, at_least=0.4, environment={"wind": (0, 1)}, evaluations=10, workers=("threads", 2)
+    )
+    assert len(found.evaluations) == 10 and found.factor_bound is not None
+
+
+def test_a_specification_out_of_reach_is_said_in_words():
+    grid = so.Grid.linspace(0, 1, 21)
+    found = so.widest(lambda x: 0.1 * x[0], grid, so.Ball(0.05), at_least=5.0, evaluations=6, model=KNOWN)
+    assert found.factors == (None, None) and found.factor_bound is None
+    assert "out of reach for every decision" in found.words
+
+
+def test_what_holds_everywhere_has_no_bound():
+    grid = so.Grid.linspace(0, 1, 21)
+    found = so.widest(lambda x: 0.1 * x[0], grid, so.Ball(0.05), at_least=-9.0, evaluations=3, model=KNOWN)
+    assert found.factor_bound == math.inf and found.factors.guaranteed == pytest.approx(20.0)
+
+
+def test_bad_questions_are_refused_before_anything_is_measured():
+    def never(point):
+        raise AssertionError("measured")
+
+    line = {"a": (0, 1)}
+    refused(lambda: so.widest(never, line, 0.1), ValueError, "expected at_least", "got at_least=None")
+    refused(lambda: so.widest(never, line, 0.1, at_least=1, at_most=2), ValueError, "expected at_least", "at_most=2")
+    refused(lambda: so.widest(never, line, 0.1, at_least="high"), ValueError, "expected at_least", "got")
+    refused(lambda: so.widest(never, line, 0, at_least=1), ValueError, "expected a tolerance above 0", "got Rectangle")
+    refused(lambda: so.widest(never, line, at_least=1), ValueError, "expected a tolerance", "got neither")
+    refused(
+        lambda: so.widest(never, line, 0.1, at_least=1, target=0.1), ValueError, "expected no target", "got ['target']"
+    )
+    own = so.Within(lambda x, z: abs(x - z).max() < 0.1, lambda x, z: x)
+    refused(lambda: so.widest(never, line, own, at_least=1), ValueError, "expected a set with a size", "your own")
+    refused(lambda: OptimisticFactor(math.nan), ValueError, "expected at_least", "got nan")
