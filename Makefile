@@ -5,7 +5,7 @@ BIN := .venv/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test dist bench rivals defaults format clean
+.PHONY: help demo test docs dist bench rivals defaults format clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,12 @@ dist: .venv/.stamp-dev ## build a wheel and an sdist in dist/, and try both in f
 	  build/fresh/bin/python -m pip install --quiet $$built && build/fresh/bin/python -P .ci/smoke.py || exit 1; \
 	done
 
+docs: .venv/.stamp-dev ## build the site from docs/ into site/; a warning, a dead link or a missing name is an error
+	rm -rf site
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs site
+	rm -rf jupyter_execute  # what the notebook printed, which is in the site now
+	$(BIN)/python docs/check.py site
+
 bench: .venv/.stamp-bench ## run the benchmarks (a quarter of an hour; movie ratings are downloaded)
 	$(BIN)/python -m benchmarks
 
@@ -46,7 +52,7 @@ format: .venv/.stamp-dev ## format the code and apply the safe fixes
 	$(BIN)/ruff format .
 
 clean: ## remove what the other targets wrote (.venv stays)
-	rm -rf build dist demo-output rivals-output defaults-output .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist site demo-output rivals-output defaults-output .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # .venv/.stamp-EXTRA: that extra is installed, for this version of pyproject.toml.

@@ -130,6 +130,22 @@ def test_the_documentation_imports_public_names_only():
     assert used and used - public == set()
 
 
+def test_every_public_name_is_in_the_reference():
+    """`make docs` checks the same of the site that it builds; this takes no time."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
+    written = set(re.findall(r"^\.\. [\w:]+:: ([\w.]+)$", pages, re.MULTILINE))
+    paths: dict[int, set[str]] = {}  # a name may be reached in several ways, and is described once
+    for module, names in {"": ALL, **MODULES, **INTEGRATIONS}.items():
+        where = f"stableopt.{module}".rstrip(".")
+        try:
+            there = importlib.import_module(where)
+        except ImportError:  # its engine is not installed
+            continue
+        for name in names:
+            paths.setdefault(id(getattr(there, name)), set()).add(f"{where}.{name}")
+    assert [min(some) for some in paths.values() if some.isdisjoint(written)] == [], "add it to docs/reference"
+
+
 def test_a_star_import_gives_just_them():
     names: dict[str, object] = {}
     exec("from stableopt import *", names)
