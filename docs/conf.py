@@ -38,7 +38,8 @@ default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
-_OTHERS = "tuple,object,Generic,Protocol,ABC,Exception,BaseException,RuntimeError,NamedTuple"  # whose members go without saying
+# Members of these go without saying.
+_OTHERS = "tuple,object,Generic,Protocol,ABC,Exception,BaseException,RuntimeError,NamedTuple"
 autodoc_default_options = {"members": True, "inherited-members": _OTHERS}
 add_module_names = False
 toc_object_entries_show_parents = "hide"
