@@ -198,7 +198,11 @@ class Limits(ReadOnly, Generic[Index]):
             return found.decision
         both = zip(self.margins("mean"), self.margins("upper"), strict=True)
         scores = [score(mean, upper, _NARROW) for mean, upper in both]
-        return self.solver.jointly(scores, self.hints).decision
+        likely = self.solver.jointly(scores, self.hints)
+        if likely.value >= 1 and self._complete:  # a search missed what is guaranteed here
+            hints = self.hints._replace(decisions=[likely.decision, *self.hints.decisions])
+            found = self.solver.maximin(lcb, hints, self.margins("lower"))
+        return found.decision if found.margin >= 0 and self._complete else likely.decision
 
     def feasible(self, decision: Index) -> str:
         """Whether a decision keeps all limits: "certified", "likely" or "unknown"."""

@@ -182,8 +182,10 @@ class State(ReadOnly, Generic[Index]):
         if not self.constraints:
             tried = self._solver.leading(self._contenders, self.ucb, 1, self._hints, max(optimum, upper))
             known = max(upper, *(choice.value for choice in tried), -math.inf)
-        elif math.isnan(optimum) or self.limits.smallest(decision, "upper") < 0:  # not one of those that may be best
-            known = optimum
+        elif self.limits.smallest(decision, "upper") < 0:
+            known = optimum  # this decision is none of those that may be feasible
+        elif math.isnan(optimum):
+            optimum = known  # the search found none of them, but this one is
         if _clearly_below(optimum, known):
             best = best._replace(gap=known - best.value, agreed=False)
         return Certificate(worst, upper, best._replace(value=max(optimum, known)))
@@ -269,8 +271,8 @@ class State(ReadOnly, Generic[Index]):
         """
         if not self.constraints:
             return None
-        word = self.limits.feasible(decision)
-        return "impossible" if word != "certified" and self._optimum.margin < 0 else word
+        excluded = self.limits.smallest(decision, "upper") < 0 and self._optimum.margin < 0
+        return "impossible" if excluded else self.limits.feasible(decision)
 
     @cached_property
     def limits(self) -> Limits[Index]:

@@ -89,6 +89,7 @@ class ConstrainedSearch:
         self.joint = joint(alone, len(self.functions))
         self.known = alone.known(hints)
         self.scan = Scanned(alone, self.functions, alone.rows(hints.decisions))
+        self.least = _GAIN * self.scan.spreads[0]
         self.best: Judged | None = None
 
     def run(self) -> Choice[Row]:
@@ -96,16 +97,21 @@ class ConstrainedSearch:
         for x in self._promising():
             self._climb_from(x)
         if self.best is None:
-            self._climb_from(self._search(self.scan.lowest))
+            self._climb_from(self._search(self.scan.lowest).x)
         if self.best is None:
-            closest = jointly(self.alone, self.functions[1:], self.hints)
-            return self._choice(self._judged(np.array(closest.decision)))
+            closest = np.array(jointly(self.alone, self.functions[1:], self.hints).decision)
+            self._climb_from(closest)
+            if self.best is None:
+                return self._choice(self._judged(closest))
+        gap, agreed = 0.0, False
         for _ in range(_SEARCHES):
             before = self.best.value
-            self._climb_from(self._search(before, self.best.x))
-            if self.best.value <= before + _GAIN * self.scan.spreads[0]:
+            found = self._search(before, self.best.x)
+            self._climb_from(found.x)
+            gap, agreed = max(found.value - self.best.value, 0.0), self.best.value <= before + self.least
+            if agreed:
                 break
-        return self._choice(self.best)
+        return self._choice(self.best)._replace(gap=gap, agreed=agreed)
 
     def _choice(self, best: Judged) -> Choice[Row]:
         return Choice(self.alone.region.decision_index(best.x), best.point, best.value, margin=best.margin)
@@ -136,9 +142,10 @@ class ConstrainedSearch:
             if end is not None and end.margin >= 0 and (self.best is None or end.value > self.best.value):
                 self.best = end
 
-    def _search(self, c: float, *also: Array) -> Array:
+    def _search(self, c: float, *also: Array) -> Candidate:
+        """The decision of φ(c), by the whole search."""
         starts = np.vstack([self.scan.X[self.scan.best(_STARTS)], *(x[None] for x in also)])
-        return self.joint.search(self._merit(c, _GENTLE), starts, self.known).x
+        return self.joint.search(self._merit(c, _GENTLE), starts, self.known)
 
     def _merit(self, c: float, steep: float) -> Merit:
         spread, *others = self.scan.spreads
