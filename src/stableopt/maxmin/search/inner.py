@@ -14,7 +14,6 @@ Notation
 
 from __future__ import annotations
 
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -69,8 +68,10 @@ class Descent:
 
     def rows(self, rows: Indices) -> Descent:
         """A descent of these rows, on its own."""
-        part = copy(self)
-        part.keep(rows)
+        part = object.__new__(Descent)
+        part.oracle, part.region = self.oracle, self.region
+        for name in _CARRIED:
+            setattr(part, name, getattr(self, name)[rows])
         return part
 
     def put(self, at: Indices, other: Descent, rows: Indices | slice = slice(None)) -> None:
@@ -252,10 +253,11 @@ class InnerSearch:
         q, rows = self.region.width, np.arange(len(descent.v))
         across = np.concatenate([2 * np.eye(q), -2 * np.eye(q)])
         for _ in range(effort.polls):
-            pairs = zip(descent.X[rows], descent.S[rows], strict=True)
-            trials = [np.concatenate([s + across, self.region.other_scenarios(x, s)]) for x, s in pairs]
-            owner = np.repeat(rows, [len(trial) for trial in trials])
-            S = self.region.project_inside(descent.X[owner], np.concatenate(trials))
+            X, S = descent.X[rows], descent.S[rows]
+            others = [self.region.other_scenarios(x, s) for x, s in zip(X, S, strict=True)]
+            owner = np.repeat(np.append(rows, rows), [2 * q] * len(rows) + [len(other) for other in others])
+            trials = np.concatenate([(S[:, None] + across).reshape(-1, q), *others])
+            S = self.region.project_inside(descent.X[owner], trials)
             if effort.polls > 1:
                 around = self._around(descent.X[rows], descent.S[rows])
                 owner, S = np.append(owner, np.repeat(rows, len(around) // len(rows))), np.concatenate([S, around])

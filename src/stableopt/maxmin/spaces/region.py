@@ -237,7 +237,10 @@ class SpaceRegion(SpaceDecisions):
         return np.concatenate([np.empty((len(X), len(unit), 0)), *parts], axis=2)
 
     def other_scenarios(self, x: Array, s: Array) -> Array:
-        parts = [(m, part, C[0]) for m, part, C in _parts(self._placed, self.base(x[None])) if m.discrete]
+        placed = [(mover, part) for mover, part in self._placed if mover.discrete]
+        if not placed:
+            return np.empty((0, self.width))
+        parts = [(mover, part, C[0]) for mover, part, C in _parts(placed, self.base(x[None]))]
         found = [_with_part(s, part, mover.others(c, s[part])) for mover, part, c in parts]
         return np.vstack([np.empty((0, self.width)), *found])
 
