@@ -11,6 +11,7 @@ from helpers.settings import SETTINGS, objective
 
 import stableopt as so
 from stableopt.campaign.results import Answer
+from stableopt.loop.constraints import Constraint
 from stableopt.loop.play import play
 from stableopt.loop.tolerances import Falling, crossing
 from stableopt.maxmin import Listing
@@ -223,3 +224,21 @@ def test_it_is_shown_as_a_table():
     assert [line.split()[0] for line in lines[4:]] == ["all", "a", "b"]
     page = found._repr_html_()
     assert page.count("<table>") == 2 and "all together" in page and repr(found).startswith("Allowance(a = ")
+
+
+@pytest.mark.parametrize("domain", [so.Grid.linspace(0, 1, 41), so.Space([(0.0, 1.0)])])
+def test_a_constraint_is_asked_by_its_name(domain):
+    """stress = x: at most 0.7 from 0.5 on is 0.2 away, at least 0.4 is 0.1 away."""
+    gp = so.GP(4.0 * so.SE(0.8), noise=1e-4, mean=0.5)
+    limits = [Constraint("stress", upper=0.7, model=gp)]
+    optimizer = so.Optimizer(domain, so.Ball(0.05), gp, constraints=limits)
+    for x in np.linspace(0, 1, 11):
+        optimizer.tell([x], -((x - 0.5) ** 2), measured={"stress": x})
+    answer = Answer(optimizer, 1)
+    for given, expected in (({}, 4.0), ({"at_most": 0.7}, 4.0), ({"at_least": 0.4}, 2.0)):
+        found = answer.allowance(of="stress", decision=[0.5], **given)
+        assert found.factors.guaranteed == pytest.approx(expected, rel=0.03)
+        assert found.curve[0].guaranteed == pytest.approx(0.5, abs=1e-3)
+    refused(lambda: answer.allowance(of="strain"), ValueError, "expected of=... as the name of a constraint", "strain")
+    refused(lambda: answer.allowance(of="stress", at_least=0, at_most=1), ValueError, "expected one side", "got 2")
+    refused(lambda: answer.allowance(of="stress", at_least="x"), ValueError, "expected at_least", "got")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Generic
@@ -9,7 +10,8 @@ from typing import Any, Generic
 import numpy as np
 
 from stableopt.base.threads import threads_for
-from stableopt.campaign.allowance import Allowance, Factors, Level, Share
+from stableopt.campaign.allowance import Allowance, Factors, Level, Share, specification
+from stableopt.loop.functions import affine
 from stableopt.loop.state import State
 from stableopt.loop.tolerances import Falling, Knob, crossing, knobs_of, largest_factor, stretched
 from stableopt.maxmin.solver import Index
@@ -17,8 +19,40 @@ from stableopt.maxmin.solver import Index
 _SEARCHED, _LISTED = 9, 65  # factors of the curve, beside those that matter: on a list they cost little
 
 
-def allowance_of(state: State, decision: Any, value: float, sign: int) -> Allowance:
-    """What a decision (by its index) can afford, if its value must be on the good side of ``value``."""
+Bounds = tuple[object, object]
+"""The lower and the upper bound of what must be large, as functions of points."""
+
+
+def bounds_of(state: State[Index]) -> Bounds:
+    """The bounds of the value."""
+    both = state.intersected
+    return (state.lcb, state.ucb) if both is None else (both.lower, both.upper)
+
+
+def of_constraint(state: State[Index], name: str, at_least: Any, at_most: Any) -> tuple[float, int, Bounds]:
+    """The specification of a constraint's quantity, 1 or −1 where it must be large or small, and its bounds.
+
+    Its own limit is meant where no other one is given.
+    """
+    found = {k.name: k for k in state.constraints}
+    if name not in found:
+        raise ValueError(f"expected of=... as the name of a constraint among {list(found)}, got {name!r:.80}")
+    limited = found[name]
+    given = [(1, at_least)] * (at_least is not None) + [(-1, at_most)] * (at_most is not None)
+    given = given or [(int(side.sign), side.limit) for side in limited.sides]
+    if len(given) != 1:
+        raise ValueError(f"expected one side of {name!r}: at_least=... or at_most=..., got {len(given)}")
+    sign, value = given[0]
+    value = specification(value if sign > 0 else None, value if sign < 0 else None, sign)
+    if limited.output.posterior is None:
+        raise ValueError(f"expected at least one measurement of {name!r}, got none: tell one first")
+    c = sign * math.sqrt(limited.beta)
+    low, high = (affine(limited.output.posterior.bound(b), sign, 0.0) for b in (-c, c))
+    return value, sign, (low, high)
+
+
+def allowance_of(state: State, decision: Any, value: float, sign: int, bounds: Bounds) -> Allowance:
+    """What a decision (by its index) can afford, if what has these bounds must be on the good side of ``value``."""
     knobs = knobs_of(state.setting)
     if not knobs:
         raise ValueError(
@@ -26,7 +60,7 @@ def allowance_of(state: State, decision: Any, value: float, sign: int) -> Allowa
             "environment and groups stay as they are"
         )
     with threads_for(state.t):
-        found = _Search(state, decision, sign * value)
+        found = _Search(state, decision, sign * value, bounds)
         whole = found.pair(lambda r: stretched(state.setting, lambda _: r))
         factors, curve = whole.factors, whole.curve(sign)
         shares = [found.share(knob) for knob in knobs] if len(knobs) > 1 else []
@@ -65,10 +99,8 @@ class _Pair(Generic[Index]):
 class _Search(Generic[Index]):
     """All questions about one decision and one specification."""
 
-    def __init__(self, state: State[Index], decision: Index, value: float) -> None:
-        self.state, self.decision, self.value = state, decision, value
-        both = state.intersected
-        self.bounds = (state.lcb, state.ucb) if both is None else (both.lower, both.upper)
+    def __init__(self, state: State[Index], decision: Index, value: float, bounds: Bounds) -> None:
+        self.state, self.decision, self.value, self.bounds = state, decision, value, bounds
 
     def pair(self, scaled: Callable[[float], Any]) -> _Pair[Index]:
         """How the bounds fall with a factor."""

@@ -28,7 +28,12 @@ class Questions:
     """Questions about the decision of an answer."""
 
     def allowance(
-        self: Known, *, at_least: float | None = None, at_most: float | None = None, decision: Any = None
+        self: Known,
+        *,
+        at_least: float | None = None,
+        at_most: float | None = None,
+        of: str | None = None,
+        decision: Any = None,
     ) -> Allowance:
         """How much tolerance the specification allows: up to which factor it is guaranteed, up to which possible.
 
@@ -36,14 +41,18 @@ class Questions:
         environment stays as it is.
 
         at_least: what the worst case must reach; at_most for `minimize`.
+        of: the name of a constraint, whose limit is the specification unless another one is given.
         decision: another one than that of the result.
         """
-        from stableopt.campaign.allowing import allowance_of
+        from stableopt.campaign.allowing import allowance_of, bounds_of, of_constraint
 
-        value = specification(at_least, at_most, self.sign)
+        if of is None:
+            value, sign, bounds = specification(at_least, at_most, self.sign), self.sign, bounds_of(self.state)
+        else:
+            value, sign, bounds = of_constraint(self.state, of, at_least, at_most)
         translation = self.state.setting.translation
         index = self.report.decision_index if decision is None else translation.decision_index(decision)
-        return allowance_of(self.state, index, value, self.sign)
+        return allowance_of(self.state, index, value, sign, bounds)
 
     def compare(
         self: Known, perturbation: Any = "uniform", *, share: float = 0.05, samples: int = 1000, seed: int = 0
