@@ -55,6 +55,7 @@ MODULES = {
         "allowance",
         "belief",
         "calibration",
+        "health",
         "contenders",
         "hurts",
         "landscape",

@@ -127,7 +127,7 @@ def test_the_true_worst_case_is_between_the_bounds(result):
 
 def test_a_person_can_read_the_result(result):
     text = str(result)
-    assert len(text.splitlines()) == 5 and len(repr(result).splitlines()) == 1
+    assert len(text.splitlines()) == 6 and len(repr(result).splitlines()) == 1
     words = (
         "decision",
         "temperature",

@@ -20,7 +20,7 @@ from stableopt.loop.play import play
 LONG = "temperature at the outlet of the second reactor [°C]"
 EXPECTED, GUARANTEED, POSSIBLE = "expected value", "guaranteed worst case", "what no decision can surpass"
 TURNED, WORST, NOMINAL = "what it can turn into", "where it may be worst", "best if nothing goes wrong"
-FIGURES, AXES = ["landscape", "slices", "calibration"], ["hurts", "contenders", "progress", "profile"]
+FIGURES, AXES = ["landscape", "slices", "calibration", "health"], ["hurts", "contenders", "progress", "profile"]
 RNG = np.random.default_rng(3)
 ROWS = RNG.random((12, 2))
 
@@ -610,3 +610,22 @@ def test_an_allowance_is_computed_where_an_answer_and_a_specification_are_given(
     with pytest.raises(TypeError, match="expected a result"):
         plots.allowance("yield", at_least=1.0)
     plt.close(figure)
+
+
+# ------------------------------------------------------------------------------------------------------------ health
+
+
+def test_health_shows_the_words_of_the_summary_and_the_part_of_every_input():
+    rng = np.random.default_rng(0)
+    X = rng.random((40, 3))
+    f = 3 * X[:, 0] + np.sin(3 * X[:, 1])
+    ranges = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
+    known = so.assess((X, f), ranges, 0.1)
+    figure = plots.health(known)
+    effects = figure.axes[2]
+    names = [label.get_text() for label in effects.get_yticklabels()]
+    sizes = dict(zip(names, [bar.get_width() / 100 for bar in effects.patches], strict=True))
+    a, b = 9 / 12, float(np.var(np.sin(3 * np.linspace(0, 1, 1001))))  # variances of the two terms, which add up
+    assert sizes["a"] == pytest.approx(a / (a + b), abs=0.06) and sizes["b"] == pytest.approx(b / (a + b), abs=0.06)
+    assert sizes["c"] < 0.01 and known.health.idle == ("c",)
+    assert figure.get_suptitle() == known.health.words == "the model explains the data well"

@@ -14,30 +14,32 @@ from stableopt.loop.measurements import Data
 from stableopt.loop.state import State
 
 _POINTS = 256
-_EFFECT = 0.01  # T of an input that hardly matters
+EFFECT = 0.01  # T of an input that hardly matters
 _UNKNOWN = 0.25  # of the variation: where so much is unknown, nothing is said of inputs
 
 
 def idle(state: State) -> tuple[str, ...]:
     """The names of inputs that hardly matter; none where too little is known of f."""
-    inputs, learned, data = _inputs(state), state.objective.learned is not None, Data.of(state.rounds)
-    if len(inputs) < 2:
-        return ()
+    found, unknown = effects(state)
+    names = tuple(name for name, effect in found if effect < EFFECT)
+    return names if unknown <= _UNKNOWN and len(names) < len(found) else ()
+
+
+def effects(state: State) -> tuple[list[tuple[str, float]], float]:
+    """T of every input by its name, and how much of the variation of f is unknown, as a share of what is known."""
+    learned, data = state.objective.learned is not None, Data.of(state.rounds)
     points = state.candidates()
     X = state.setting.inputs(points[:: max(1, len(points) // _POINTS)], learned)
     noise = state.belief.noise_of(state.t, data.noise)
     posterior = state.belief.likely.condition(state.setting.inputs(data.points, learned), data.y, noise)
     mean, variance = posterior(X)
-    if variance.mean() > _UNKNOWN * mean.var():
-        return ()
+    spread = max(float(mean.var()), 1e-300)
     exchanged, found = np.random.default_rng(0).permutation(len(X)), []
-    for name, columns in inputs:
+    for name, columns in _inputs(state):
         other = X.copy()
         other[:, columns] = X[exchanged][:, columns]
-        effect = 0.5 * float(((posterior(other)[0] - mean) ** 2).mean())
-        if effect < _EFFECT * mean.var():
-            found.append(name)
-    return tuple(found) if len(found) < len(inputs) else ()
+        found.append((name, 0.5 * float(((posterior(other)[0] - mean) ** 2).mean()) / spread))
+    return found, float(variance.mean()) / spread
 
 
 def _inputs(state: State) -> list[tuple[str, list[int]]]:

@@ -15,10 +15,10 @@ from stableopt.plots.history import progress
 from stableopt.plots.landscapes import landscape
 from stableopt.plots.profiles import profile
 from stableopt.plots.reports import report
-from stableopt.plots.residuals import calibration
+from stableopt.plots.residuals import calibration, health
 from stableopt.plots.sections import slices
 from stableopt.plots.style import share_legend
 from stableopt.plots.tornado import hurts
 
-__all__ = ["allowance", "belief", "calibration", "contenders", "hurts", "landscape", "profile", "progress"]
-__all__ += ["report", "share_legend", "slices"]
+__all__ = ["allowance", "belief", "calibration", "contenders", "health", "hurts", "landscape", "profile"]
+__all__ += ["progress", "report", "share_legend", "slices"]

@@ -1,12 +1,15 @@
-"""Calibration: does the model foretell each value from all others, and is it as sure as it may be?"""
+"""Calibration and health: does the model foretell each value from all others, and is it as sure as it may be?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.campaign.health import health as health_of
+from stableopt.campaign.inputs import EFFECT, effects
 from stableopt.loop.measurements import Data
 from stableopt.model.residuals import leave_one_out, left_out
 from stableopt.plots import style
@@ -51,6 +54,24 @@ def calibration(source: Any, *, figure: Any = None, label: str | None = None) ->
     return drawn
 
 
+def health(source: Any, *, figure: Any = None, label: str | None = None) -> Figure | SubFigure:
+    """The health of a model at a glance: `calibration`, and in how much of the variation of f each input has a part.
+
+    The title is what the summary says of the model. Values that have lost their weight (``noise="robust"``) have bars
+    as long as their noise. An input below the dashed line hardly matters. The arguments are those of `calibration`.
+    """
+    subject = subject_of(source, label)
+    known = foretold(subject)
+    drawn = style.figure_for(figure, (11.4, 4.1))
+    left, middle, right = drawn.subplots(1, 3)
+    _draw_values(left, subject, known)
+    _draw_residuals(middle, known.residuals)
+    _draw_effects(right, effects(subject.state)[0])
+    drawn.suptitle(text(health_of(subject.state).words, 100), fontsize=11)
+    style.share_legend(drawn, columns=4)
+    return drawn
+
+
 def foretold(subject: Subject) -> Foretold:
     """What the model, as it is, says of every value without that value."""
     state, data = subject.state, Data.of(subject.state.rounds)
@@ -85,4 +106,15 @@ def _draw_residuals(axes: Axes, residuals: Array) -> None:
     axes.set_xlabel("trial")
     axes.set_ylabel("standard deviations off")
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    style.plain(axes)
+
+
+def _draw_effects(axes: Axes, found: Sequence[tuple[str, float]]) -> None:
+    names, sizes = [text(name, 16) for name, _ in found], [max(100 * size, 0.05) for _, size in found]
+    axes.barh(names, sizes, color=style.BLUE, alpha=0.8)
+    axes.axvline(100 * EFFECT, color=style.ink(), ls="--", lw=1, label="less hardly matters")
+    axes.set_xscale("log")
+    axes.set_xlim(0.05, 200)
+    axes.invert_yaxis()
+    axes.set_xlabel("part in the variation of f, %")
     style.plain(axes)
