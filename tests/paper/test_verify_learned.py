@@ -21,6 +21,7 @@ from stableopt.paper.verification.learned import (
     Measurements,
     Row,
     checks,
+    confident,
     run,
     summaries,
     widths,
@@ -131,3 +132,12 @@ def test_the_command_prints_both_models_and_judges(monkeypatch, tmp_path):
     assert "held out" in result.output and "everything is as it should be" in result.output
     assert (tmp_path / "verify-learned.json").exists()
     assert {name for name, _ in summaries([ROW])} == {"rough 1-D", "chosen on", "all"}
+
+
+def test_runs_that_were_sure_are_compared_with_the_truth():
+    sure = replace(ROW, eta=0.5, sure=0.95)
+    assert not sure.good, "the best decision is better by 1"
+    right = replace(sure, eta=1.0)
+    assert right.good
+    rows = [sure, right, replace(right, sure=0.8), replace(right, trusted=False), ROW]
+    assert confident(rows) == [False, True]

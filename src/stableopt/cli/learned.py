@@ -19,6 +19,7 @@ from stableopt.paper.verification.learned import (
     Row,
     Summary,
     checks,
+    confident,
     summaries,
 )
 
@@ -59,6 +60,8 @@ def table(found: LearnedEvidence) -> Table:
         ratios = " ".join(f"{a.width / b.width:.2f}" for a, b in zip(mine, other, strict=True))
         regrets = (" ".join(f"{each.regret:.3f}" for each in some) for some in (mine, other))
         shown.add_row(name, str(mine[0].runs), *cells, untrusted, ratios, *regrets)
+    right = confident(found.rows)
+    shown.caption = f"Sure by 90 % or more that they are done: {len(right)} runs, right in {sum(right)} of these"
     return shown
 
 

@@ -10,6 +10,7 @@ The negative control is what the defaults were before: the most likely model alo
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stableopt.campaign.done import done
 from stableopt.campaign.health import health
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.optimizer import Optimizer
@@ -68,6 +70,10 @@ class Row:
     """Whether the summary took the model at its word."""
     seconds: float = 0.0
     """Processor time until then, without the reports."""
+    eta: float = math.nan
+    """The difference that does not matter to "are we done?"."""
+    sure: float = math.nan
+    """How likely no decision is better by more than that, as the run said."""
 
     @property
     def true(self) -> tuple[bool, bool, bool]:
@@ -78,6 +84,11 @@ class Row:
     @property
     def regret(self) -> float:
         return self.best - self.worst
+
+    @property
+    def good(self) -> bool:
+        """Whether no decision is better by more than η."""
+        return self.regret <= self.eta + _ROUNDING * (1 + abs(self.best))
 
     @property
     def width(self) -> float:
@@ -97,9 +108,11 @@ def run(family: str, seed: int, method: Method, rounds: int = MARKS[-1]) -> list
         t = step.query.t
         seconds += process_time() - start
         if t in MARKS:
-            said, trusted = optimizer.report(), health(optimizer.state).trusted
-            bounds = said.lower, said.upper, said.optimum_upper
-            rows.append(Row(family, seed, t, *bounds, task.worst(said), task.optimum, trusted, seconds))
+            said, known = optimizer.report(), health(optimizer.state)
+            bounds, truth = (said.lower, said.upper, said.optimum_upper), (task.worst(said), task.optimum)
+            answer = done(optimizer.state, said.decision_index, known, None)
+            sure = answer.eta, answer.probability
+            rows.append(Row(family, seed, t, *bounds, *truth, known.trusted, seconds, *sure))
         start = process_time()
     return rows
 
@@ -164,6 +177,8 @@ def checks(rows: Sequence[Row], control: Sequence[Row]) -> list[Check]:
         found.append(Check.of(what, "all families", _kept(rows, j), _ALL))
     if len(control) < _MANY:
         return found
+    if right := confident(rows):
+        found.append(Check.of("learned: done, where that is 90 % sure", "all families", right, _EVERY_FAMILY))
     narrow = [ratio <= WIDEST for ratio in widths(rows, control)]
     found.append(Check.of(f"learned: at most {WIDEST} times as wide", "smooth families", narrow, 1.0))
     true = [row.true[2] for row in control]  # it is the bound of the optimum that was wrong
@@ -184,6 +199,11 @@ def widths(rows: Sequence[Row], control: Sequence[Row]) -> list[float]:
         if mine and other:
             ratios.append(float(np.median(mine) / np.median(other)))
     return ratios
+
+
+def confident(rows: Iterable[Row], least: float = 0.9) -> list[bool]:
+    """Of the runs that could be trusted and were so sure that they are done: which of them were right."""
+    return [row.good for row in rows if row.trusted and row.sure >= least]
 
 
 class Summary(NamedTuple):
