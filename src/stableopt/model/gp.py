@@ -271,6 +271,12 @@ class Posterior(ReadOnly):
         known = factors.extended(self.factor, row, s), np.append(self.whitened, z)
         return Posterior(self.gp, *map(frozen, (*data, *known)))
 
+    def left_out(self) -> tuple[Array, Array]:
+        """Mean and standard deviation of each observation as all others foretell it, (t,) each: see `residuals`."""
+        inverse = factors.whiten_columns(self.factor, np.asfortranarray(np.eye(self.t)))  # L⁻¹, and K⁻¹ = L⁻ᵀ L⁻¹
+        variance = 1 / np.einsum("ij,ij->j", inverse, inverse)
+        return self.y - self._alpha * variance, np.sqrt(variance)
+
     def joint(self, X: ArrayLike) -> tuple[Array, Array]:
         """Mean (n,) and covariance (n, n) of f at the rows of X."""
         points = np.atleast_2d(np.asarray(X, dtype=float))

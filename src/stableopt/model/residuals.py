@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.model import factors
 from stableopt.model.gp import Posterior
 from stableopt.model.mixtures import Mixture
 from stableopt.model.stationary import total
@@ -24,15 +23,11 @@ _FEW = 5  # observations: of fewer, none can be called unusual
 
 def left_out(posterior: Posterior | Mixture) -> tuple[Array, Array]:
     """Mean and standard deviation of each observation as all others foretell it, (t,) each."""
-    if isinstance(posterior, Mixture):
-        means, stds = np.array([left_out(part) for part in posterior.posteriors]).transpose(1, 0, 2)
-        mean, variance = total(means, stds**2, posterior.weights)
-        return mean, np.sqrt(variance)
-    L = posterior.factor
-    alpha = factors.whitened(L, posterior.whitened, transposed=True)
-    inverse = factors.whiten_columns(L, np.asfortranarray(np.eye(len(L))))  # L⁻¹, and K⁻¹ = L⁻ᵀ L⁻¹
-    variance = 1 / np.einsum("ij,ij->j", inverse, inverse)
-    return posterior.y - alpha * variance, np.sqrt(variance)
+    if isinstance(posterior, Posterior):
+        return posterior.left_out()
+    means, stds = np.array([part.left_out() for part in posterior.posteriors]).transpose(1, 0, 2)
+    mean, variance = total(means, stds**2, posterior.weights)
+    return mean, np.sqrt(variance)
 
 
 def leave_one_out(posterior: Posterior | Mixture) -> Array:

@@ -17,7 +17,6 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.model.gp import GP
-from stableopt.model.residuals import left_out
 
 SWEEPS = 4  # at most, between noise and model
 _DEGREES = 4.0  # ν
@@ -32,7 +31,7 @@ def doubtful(gp: GP, X: Array, y: Array, own: Array, used: Array) -> Array:
     """
     usual = np.where(np.isnan(own), gp.noise, own)
     posterior = gp.condition(X, y, np.where(np.isnan(used), usual, used))
-    mean, std = left_out(posterior)
+    mean, std = posterior.left_out()
     variance = np.maximum(std**2 - posterior.noise_variance, 0.0)
     expected = variance + usual**2
     weight = (_DEGREES + 1) / (_DEGREES + (y - mean) ** 2 / expected)
