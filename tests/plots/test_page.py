@@ -20,6 +20,7 @@ from stableopt import plots
 from stableopt.loop.play import play
 from stableopt.plots.page.figures import drawing, inline, marks_of
 from stableopt.plots.page.html import Html, data, element
+from stableopt.plots.page.tables import constraints
 from stableopt.plots.page.words import named, safe, said
 from stableopt.plots.subject import subject_of
 
@@ -160,6 +161,24 @@ def test_the_answer_is_in_the_words_of_the_user():
 def test_the_promise_says_what_may_go_wrong(name, begins, beyond):
     words = said(subject_of(source(name)))
     assert words.promise.startswith(begins) and f"promise {beyond} than" in words.limit
+
+
+def test_constraints_and_audits_are_put_into_words():
+    steep = so.Constraint("steep", upper=0.5, model=so.GP(so.SE(0.3), noise=0.01))
+    model = so.GP(so.SE(0.3), noise=0.05)
+    optimizer = so.Optimizer(so.Grid.linspace(0, 1, 11), so.Ball(0.1), model, constraints=[steep])
+    for _ in range(6):
+        query = optimizer.ask()
+        optimizer.tell(query, float(query.point[0]), measured={"steep": float(query.point[0])})
+    subject, report = subject_of(optimizer), optimizer.report()
+    words = said(subject)
+    assert report.feasible == "certified" and words.kept == "It keeps all limits, whatever goes wrong."
+    assert words.limit.startswith("No decision that keeps all limits can promise more than")
+    shown = Outline(str(constraints(subject))).text
+    assert "steep" in shown and f"{report.constraints[0].margin[0]:.6g}" in shown
+    audit = so.audit(lambda x: -float(x[0]), [0.5], [(0, 1)], 0.1, evaluations=3, noise=0.1)
+    words = said(subject_of(audit))
+    assert words.use.startswith("The given decision: ") and words.limit.startswith("It cannot promise more than")
 
 
 @pytest.mark.parametrize(

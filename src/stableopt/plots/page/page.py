@@ -48,7 +48,7 @@ Section = tuple[str, str, Content]
 
 def _sections(subject: Subject, album: Album, source: Any) -> list[Section]:
     return [
-        ("decision", "The decision", [tables.decision(subject), _bounds(subject)]),
+        ("decision", "The decision", [tables.decision(subject), tables.constraints(subject), _bounds(subject)]),
         ("landscape-section", "Landscape", album.landscape()),
         ("slices-section", "Slices", album.picture("slices")),
         ("hurts-section", "What hurts most", album.picture("hurts")),
@@ -65,14 +65,16 @@ def _sections(subject: Subject, album: Album, source: Any) -> list[Section]:
 def _answer(subject: Subject) -> Html:
     """The head of the page."""
     words, health = said(subject), subject.answer.health
-    doubt = "" if health.trusted and not subject.report.contradictory else "doubtful"
+    sound = health.trusted and not subject.report.contradictory
+    doubt = "" if sound and subject.report.feasible in (None, "certified") else "doubtful"
     return element(
         "section",
         element("p", "Best so far, but not yet to be relied on:" if doubt else "The answer", class_="kicker"),
         element("h1", words.use),
         element("p", f"{words.promise} {words.limit}", class_="promise"),
+        element("p", words.kept, class_="promise") if words.kept else None,
         element("p", words.sure, class_="remark"),
-        element("p", _sentence(health.words), class_="doubt" if doubt else "remark"),
+        element("p", _sentence(health.words), class_="remark" if health.trusted else "doubt"),
         id="answer",
         class_=doubt or None,
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stableopt.base.checks import is_number
+from stableopt.loop.answers import readable
 from stableopt.plots.contest import contenders_of, scales_of
 from stableopt.plots.page.html import Html, element
 from stableopt.plots.page.words import named, number
@@ -79,6 +80,17 @@ def contenders(subject: Subject, count: int) -> Html:
     header = ("", *(scale.name for scale in scales), f"worst-case {subject.label} from", "to")
     shown = contenders_of(subject, scales, count)
     return table(header, [(i + 1, *each.flat, each.low, each.high) for i, each in enumerate(shown)], sorts=True)
+
+
+def constraints(subject: Subject) -> Html | None:
+    """Each constraint at the decision: how far inside its limits it stays, and where it may be worst."""
+    known = subject.report.constraints
+    if not known:
+        return None
+    rows = [(each.name, *each.margin, readable(each.point)) for each in known]
+    return table(
+        ("constraint", "inside its limits by, from", "to (below 0: beyond them)", "where it may be worst"), rows
+    )
 
 
 def trials(rows: Rows) -> Html:

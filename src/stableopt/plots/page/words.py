@@ -30,22 +30,43 @@ class Said(NamedTuple):
     limit: str
     sure: str
     """How far the bounds can be relied on."""
+    kept: str
+    """Whether all limits of constraints are kept; empty without constraints."""
 
 
 def said(subject: Subject) -> Said:
     """The answer in words."""
     report, sign = subject.report, subject.sign
     value, unit = named(subject.label)
-    compared = math.isfinite(report.optimum_upper)  # an audit knows of no other decision
-    low, high = sign * report.lower, sign * (report.optimum_upper if compared else report.upper)
+    compared = not math.isinf(report.optimum_upper)  # an audit knows of no other decision
+    best = report.optimum_upper if math.isfinite(report.optimum_upper) else report.upper
+    low, high = sign * report.lower, sign * best
     beyond, more = ("above", "more") if sign > 0 else ("below", "less")
     promise, limit = safe(low, high, up=sign < 0), safe(high, low, up=sign > 0)
     return Said(
         f"{'Use' if compared else 'The given decision:'} {_settings(subject)}.",
         f"{_within(subject)} the {value} stays {beyond} {promise}{unit}.",
-        f"{'No decision can promise' if compared else 'It cannot promise'} {more} than {limit}{unit}.",
+        f"{_who(subject)} promise {more} than {limit}{unit}.",
         _sure(subject),
+        _KEPT[report.feasible],
     )
+
+
+_KEPT = {
+    None: "",
+    "certified": "It keeps all limits, whatever goes wrong.",
+    "likely": "It is likely, but not guaranteed, to keep all limits.",
+    "unknown": "Whether it keeps all limits is not known yet.",
+    "impossible": "No decision keeps all limits.",
+}
+
+
+def _who(subject: Subject) -> str:
+    """Of whom it is said that more cannot be promised."""
+    best = subject.report.optimum_upper
+    if not math.isfinite(best):
+        return "It cannot"
+    return "No decision can" if subject.report.feasible is None else "No decision that keeps all limits can"
 
 
 def named(name: str) -> tuple[str, str]:
