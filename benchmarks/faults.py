@@ -3,9 +3,11 @@
     python -m benchmarks.faults              # 500 kills
     python -m benchmarks.faults --kills 50
     python -m benchmarks.faults --commands   # of commands of the notebook
+    python -m benchmarks.faults --studies    # of workers on studies in Optuna, whose server is restarted once
 
 Each process asks, tells, corrects and imports as fast as it can until a SIGKILL ends it. Then the file is opened, all
-that was acknowledged is looked for, and something is told.
+that was acknowledged is looked for, and something is told. Workers on a study are replaced when they are killed, until
+there are 200 trials: eight of them on PostgreSQL, four on an SQLite file and on a journal file.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--commands", action="store_true")
+    parser.add_argument("--studies", action="store_true")
     arguments = parser.parse_args()
+    if arguments.studies:
+        studies(arguments.seed)
+        return
     with tempfile.TemporaryDirectory() as folder:
         per_file, total, found = 25, 0, []
         while total < arguments.kills:  # a new file now and then, so that its beginning is killed as well
@@ -46,6 +52,17 @@ def main() -> None:
     for name, count in rows.items():
         print(f"| {name} | {count} |")
     sys.exit(rows["lost"] + rows["files damaged"] + rows["next command refused"] > 0)
+
+
+def studies(seed: int) -> None:
+    from helpers.studies import drive
+
+    found = [drive(kind, size, 200, 12, seed) for kind, size in (("postgresql", 8), ("sqlite", 4), ("journal", 4))]
+    for name in found[0]:
+        print(f"| {name} | " + " | ".join(str(each[name]) for each in found) + " |")
+        if name == "storage":
+            print("|---" * (len(found) + 1) + "|")
+    sys.exit(any(each["lost"] + each["wrong"] + each["twice"] or not each["same report"] for each in found))
 
 
 if __name__ == "__main__":

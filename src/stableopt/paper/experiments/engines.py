@@ -12,12 +12,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from stableopt.paper.experiments.base import Experiment, Plan, Replicate
 
 ENGINES = ("local", "dask", "ray")
 _PATIENCE = 20  # seconds to wait for a cluster
+_RETRIES = 3  # of a replicate whose worker died, on Ray; Dask has its own
 
 
 class EngineError(Exception):
@@ -45,19 +47,15 @@ class Engine:
         if self.name == "local" and (self.jobs == 1 or len(runs) == 1):
             yield from (compute(experiment, plan, run) for run in runs)
             return
-        from joblib import Parallel, delayed, effective_n_jobs
+        if self.name == "ray":
+            with _ray(self.address) as ray:
+                yield from _on_ray(ray, self.jobs, experiment, plan, runs)
+            return
+        from joblib import Parallel, delayed
 
-        jobs = self.jobs or -1
         with self._configured():
-            if self.name != "ray":
-                parallel = Parallel(n_jobs=jobs, batch_size=1, return_as="generator_unordered")
-                yield from parallel(delayed(compute)(experiment, plan, run) for run in runs)
-                return
-            # Ray hands over everything at the end: it gets a little at a time, so that little is ever lost.
-            share = 2 * effective_n_jobs(jobs)
-            for first in range(0, len(runs), share):
-                part = runs[first : first + share]
-                yield from Parallel(n_jobs=jobs, batch_size=1)(delayed(compute)(experiment, plan, run) for run in part)
+            parallel = Parallel(n_jobs=self.jobs or -1, batch_size=1, return_as="generator_unordered")
+            yield from parallel(delayed(compute)(experiment, plan, run) for run in runs)
 
     @contextmanager
     def _configured(self) -> Iterator[None]:
@@ -67,11 +65,8 @@ class Engine:
         if self.name == "local":
             with parallel_config("loky", inner_max_num_threads=1):
                 yield
-        elif self.name == "dask":
-            with _dask(self.address), parallel_config("dask", wait_for_workers_timeout=_PATIENCE):
-                yield
         else:
-            with _ray(self.address), parallel_config("ray"):
+            with _dask(self.address), parallel_config("dask", wait_for_workers_timeout=_PATIENCE):
                 yield
 
 
@@ -112,10 +107,9 @@ def _dask(address: str | None) -> Iterator[None]:
 
 
 @contextmanager
-def _ray(address: str | None) -> Iterator[None]:
+def _ray(address: str | None) -> Iterator[Any]:
     try:
         import ray
-        from ray.util.joblib import register_ray
     except ImportError:
         raise EngineError("--backend ray needs a package that is missing: pip install 'ray[default]'") from None
     try:
@@ -127,10 +121,25 @@ def _ray(address: str | None) -> Iterator[None]:
         where = "here" if address is None else f"at {address}"
         raise EngineError(f"no Ray cluster answers {where} ({error}): start one with `ray start --head`") from None
     try:
-        register_ray()
-        yield
+        yield ray
     finally:
         ray.shutdown()
+
+
+def _on_ray(
+    ray: Any, jobs: int, experiment: Experiment, plan: Plan, runs: Sequence[int]
+) -> Iterator[tuple[int, Replicate]]:
+    """A task for each replicate, some at a time. One whose worker dies is computed again."""
+    task = ray.remote(max_retries=_RETRIES)(compute)
+    most = jobs or 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    rest = iter(runs)
+    waiting: list[Any] = []
+    while True:
+        waiting += [task.remote(experiment, plan, run) for run in islice(rest, most - len(waiting))]
+        if not waiting:
+            return
+        done, waiting = ray.wait(waiting)
+        yield from (ray.get(one) for one in done)
 
 
 def _host_and_port(address: str) -> tuple[str, int] | None:
