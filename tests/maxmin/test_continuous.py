@@ -24,6 +24,7 @@ class BallRegion:
     """x' = clip(x + eps s) in the unit box with s in the unit ball of a norm."""
 
     exact = False  # a ball, then clipped: not always the nearest
+    curved = False
 
     def __init__(self, dim, eps, norm=2):
         self.dim = self.width = dim
@@ -63,9 +64,20 @@ class BallRegion:
     def scenario_of(self, X, Z):
         return self.project(X, (Z - X) / self.eps)
 
+    def reach(self, X):
+        return self.points(X, -np.ones(X.shape)), self.points(X, np.ones(X.shape))
+
     def filling(self, X, unit):
         rows = np.repeat(X, len(unit), axis=0)
         return self.project(rows, np.tile(2 * unit - 1, (len(X), 1))).reshape(len(X), *unit.shape)
+
+    @property
+    def moved(self):
+        return np.ones(self.dim, dtype=bool)
+
+    def near(self, X, Z):
+        rows = np.repeat(X, Z.shape[1], axis=0)
+        return self.scenario_of(rows, Z.reshape(-1, Z.shape[2])).reshape(*Z.shape[:2], self.width)
 
     relaxed, count = None, math.inf
 
@@ -149,6 +161,14 @@ class MixedRegion(BallRegion):
 
     def scenario_of(self, X, Z):
         return self.project(X, np.column_stack([(Z[:, 0] - X[:, 0]) / self.eps, Z[:, 2]]))
+
+    @property
+    def moved(self):
+        return np.array([True, False, False])
+
+    def reach(self, X):
+        low, high = (self.points(X, np.tile(ends, (len(X), 1))) for ends in ([-1.0, 0.0], [1.0, self.thetas - 1.0]))
+        return low, high
 
     def filling(self, X, unit):
         row = np.column_stack([2 * unit[:, 0] - 1, np.floor(self.thetas * unit[:, 1])])
@@ -395,7 +415,7 @@ def test_starts_and_known_points_are_used():
             return self.with_gradient(Z)[0]
 
     F, solver = Needle(2, 0), ContinuousMaxMin(BallRegion(2, 0.1), budget=2000)
-    x, hole = (0.33, 0.6), Hints(points=[(0.31, 0.62), (0.9, 0.9)])
+    x, hole = (0.337, 0.604), Hints(points=[(0.31, 0.62), (0.9, 0.9)])
     assert solver.worst(x, F).value > -4.99, "found without a hint: then this test shows nothing"
     assert solver.worst(x, F, hole).value < -4.99
     assert solver.minima([x], F, hole)[0].value < -4.99

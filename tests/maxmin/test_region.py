@@ -334,6 +334,46 @@ def test_scenarios_that_fill_a_set_are_spread_in_coordinates_also_on_log_scales(
     assert 0.25 < np.mean(Z[:, 0] < 0.36) < 0.55 and Z[:, 0].min() < 0.01
 
 
+def _tilted(kind):
+    """An ellipse in two columns that lies askew: as an ellipsoid, or with a membership test and a projection."""
+    root = np.array([[1.9, 0.0], [5600.0, 3700.0]])
+    if kind == "ellipsoid":
+        return Ellipsoid((root @ root.T).tolist())
+    inverse = np.linalg.inv(root)
+
+    def project(X, Z):
+        S = (Z - X) @ inverse.T
+        return X + S / np.maximum(1.0, np.linalg.norm(S, axis=1, keepdims=True)) @ root.T
+
+    return Within(lambda X, Z: np.linalg.norm((Z - X) @ inverse.T, axis=1) <= 1 + 1e-9, project, vectorized=True)
+
+
+@pytest.mark.parametrize("kind", ["ellipsoid"])
+def test_the_thin_tips_of_a_set_on_a_log_scale_are_filled(kind):
+    """The second number can fall from 6,400 to 1, where the first hardly moves: a projection never leads there."""
+    region = SpaceRegion(Space([Float(1, 64, log=True), Float(1, 51665, log=True)]), _tilted(kind))
+    x, unit = np.array([[0.83, 0.807]]), np.random.default_rng(0).random((400, 2))
+    Z = region.points(np.tile(x, (400, 1)), region.filling(x, unit)[0])
+    low, high = (end[0] for end in region.reach(x))
+    counts, _ = np.histogram(Z[:, 1], bins=5, range=(low[1], high[1]))
+    assert low[1] == pytest.approx(0, abs=1e-9) and counts.min() > 20
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_all_points_lie_within_the_reach_and_the_reach_is_no_wider_than_needed(data):
+    region, X, _ = cases(data.draw, n=3)
+    low, high = region.reach(X)
+    S = np.random.default_rng(0).normal(size=(200, region.width))
+    S = np.vstack([S, 100 * S, 100 * np.eye(region.width), -100 * np.eye(region.width)])
+    for x, a, b in zip(X, low, high, strict=True):
+        rows = np.tile(x, (len(S), 1))
+        Z = region.points(rows, region.project(rows, S))
+        assert np.all(a - 1e-9 <= Z) and np.all(b + 1e-9 >= Z)
+        if not any(isinstance(mover, EllipsoidMover) for mover in region.movers):  # at an end of a range it may be cut
+            assert Z.min(axis=0) == pytest.approx(a, abs=1e-6) and Z.max(axis=0) == pytest.approx(b, abs=1e-6)
+
+
 def test_what_moves_an_ellipsoid_also_moves_it_on_its_surface():
     region = SpaceRegion(Space([(0, 1), (0, 2)]), Ellipsoid([[0.04, 0.03], [0.03, 0.05]]))
     R, rng = region.movers[0]._root, np.random.default_rng(0)
@@ -484,6 +524,33 @@ def test_pull_is_what_differences_say(data):
             left, right = (v[1] - v[0]) / h, (v[3] - v[2]) / h
             plain = np.abs(left - right) <= 1e-3 * (1 + np.abs(inner))  # no kink nearby
             assert np.allclose(given_gradient[plain, j], inner[plain], rtol=2e-3, atol=2e-4), (inner, outer)
+
+
+OWN = {  # by what x' differs from x at most, and how a point at the edge of the set follows x: dx'/dx
+    "amount": (lambda X: (X - 0.3, X + 0.3), lambda x, end: 1.0),
+    "factor": (lambda X: (X / 1.2, X * 1.2), lambda x, end: end / x),
+    "share of the way to the end": (lambda X: (X - 0.3 * (X - 1), X + 0.3 * (2 - X)), lambda x, end: 0.7),
+}
+
+
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize(("ends", "slope"), OWN.values(), ids=OWN.keys())
+def test_at_the_edge_of_a_set_of_your_own_a_point_follows_its_decision_as_the_set_does(ends, slope, log):
+    def contains(X, Z):
+        low, high = ends(X)
+        return ((low - 1e-12 <= Z) & (high + 1e-12 >= Z)).all(axis=1)
+
+    own = Within(contains, lambda X, Z: np.clip(Z, *ends(X)), vectorized=True)
+    region = SpaceRegion(Space([Float(1, 2, log=log)]), own)
+    X, G = np.array([[0.5], [0.5], [0.6], [0.5]]), np.full((4, 1), 1.7)
+    S = region.project(X, np.array([[-9.0], [9.0], [-9.0], [0.02]]))  # at an edge, and once inside
+    Z = region.points(X, S)
+    x, z = (np.exp(A * math.log(2)) if log else 1 + A for A in (X, Z))
+    follows = np.array([slope(x[i, 0], z[i, 0]) for i in range(3)])
+    by_coordinates = follows * x[:3, 0] / z[:3, 0] if log else follows
+    by_x, by_s = region.pull(X, S, G)
+    assert by_x[:, 0] == pytest.approx(1.7 * np.append(by_coordinates, 1.0), rel=1e-4)
+    assert np.array_equal(by_s, G)
 
 
 @pytest.mark.parametrize("log", [False, True])

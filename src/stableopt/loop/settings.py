@@ -14,7 +14,8 @@ from stableopt.loop.space import SpaceSetting, effort
 from stableopt.maxmin.lists.listing import reached
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.solver import Choice, Hints, Index
-from stableopt.maxmin.spaces.movers import ChoiceMover, RangeMover
+from stableopt.maxmin.spaces.mover import RangeMover
+from stableopt.maxmin.spaces.movers import ChoiceMover
 from stableopt.maxmin.spaces.region import SpaceRegion
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space

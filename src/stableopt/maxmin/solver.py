@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from stableopt.base.arrays import Array
+from stableopt.base.arrays import Array, Mask
 
 Row = tuple[float, ...]
 """The index of a decision or a point in a space: its coordinates."""
@@ -111,6 +111,17 @@ class Adversary(Protocol):
     def exact(self) -> bool:
         """Whether `project_inside` finds the nearest of a convex set: then short and long steps lead down alike."""
 
+    @property
+    def curved(self) -> bool:
+        """Whether an even spread of scenarios is no even spread of points, as on log scales."""
+
+    @property
+    def moved(self) -> Mask:
+        """The columns of a point that scenarios change by steps, not by a choice (P,)."""
+
+    def reach(self, X: Array) -> tuple[Array, Array]:
+        """The lowest and the highest of the points of each decision, column by column (n, P) each, or a bit more."""
+
     def scenarios(self, count: int, seed: int) -> Array:
         """A spread of scenarios (<= count, q): the one that changes nothing, then extreme ones, then inner ones."""
 
@@ -119,6 +130,12 @@ class Adversary(Protocol):
 
         They are spread in the coordinates of points, in which F varies. On log scales the scenarios themselves may be
         spread quite differently.
+        """
+
+    def near(self, X: Array, Z: Array) -> Array:
+        """Allowed scenarios (n, m, q) that turn decisions (n, d) into points as near to Z (n, m, P) as coordinates say.
+
+        On log scales, `scenario_of` may say so in other units.
         """
 
     def other_scenarios(self, x: Array, s: Array) -> Array:

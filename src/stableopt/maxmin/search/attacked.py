@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices
+from stableopt.base.arrays import Array, Indices, Mask
 from stableopt.base.values import ReadOnly
 from stableopt.maxmin.solver import Region, Row, Smooth
 
@@ -43,6 +43,14 @@ class AttackedDecisions(ReadOnly):
     @property
     def count(self) -> float:
         return self.region.count
+
+    @property
+    def curved(self) -> bool:
+        return self.region.curved
+
+    @cached_property
+    def moved(self) -> Mask:
+        return np.append(self.region.moved, False)
 
     def decisions(self, count: int, seed: int) -> Array:
         return self.region.decisions(count, seed)
@@ -74,6 +82,13 @@ class Attacked(AttackedDecisions):
     @property
     def exact(self) -> bool:
         return self.region.exact
+
+    def reach(self, X: Array) -> tuple[Array, Array]:
+        low, high = self.region.reach(X)
+        return numbered(low, 0.0), numbered(high, self.functions - 1.0)
+
+    def near(self, X: Array, Z: Array) -> Array:
+        return numbered(self.region.near(X, Z[:, :, :-1]), Z[:, :, -1])
 
     def scenarios(self, count: int, seed: int) -> Array:
         rows = self.region.scenarios(max(1, count // self.functions), seed)

@@ -62,14 +62,20 @@ class Climb(Exchange):
         if self.x is trial:
             self._reached = found
 
-    def _climb(self, turn: int) -> tuple[Array, float]:
+    def _correct_value(self, found: Minima) -> bool:
+        here, overrated = self.x, super()._correct_value(found)
+        if self.x is not here:  # back at a decision from before
+            self._reached = self.inner.minima(self.x[None], self.plan.full(1))
+        return overrated
+
+    def _climb(self) -> tuple[Array, float]:
         """Before each climb the level rises to the value of the decision, if all its margins are 0 or more."""
         objective = self._reached.S[0, :, -1] == 0
         value = float(self._reached.V[0, objective].min())
         if value > self.level <= float(self._reached.V[0].min()):
             self.merit.raise_constraints(value - self.level)
             self.level = self.v = value
-        return super()._climb(turn)
+        return super()._climb()
 
 
 class Judged(NamedTuple):

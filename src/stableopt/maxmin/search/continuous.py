@@ -117,6 +117,7 @@ class ContinuousMaxMin:
         first = front.X[:_REMEMBERED].copy()
         inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
         front.ascend()
+        inner.oracle.budget.reserve(0.75)
         return polish(inner, front), first
 
     def _leading(

@@ -42,7 +42,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.search.front import Front
+from stableopt.maxmin.search.front import SAME, Front
 from stableopt.maxmin.search.inner import POLLED, InnerSearch, Minima
 from stableopt.maxmin.search.oracle import Oracle, paired
 from stableopt.maxmin.search.plan import SCREEN, Effort
@@ -55,7 +55,6 @@ _NEAR = 1e-3  # of the spread of F: an exchange that comes to where a better one
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
-_SAME = 0.01  # a decision that begins this close to where a better one ended is on the same hill
 _JUMPS = 20  # from one decision to a discrete neighbour, at most
 
 
@@ -78,14 +77,17 @@ class Exchange:
         self.start, self.T, self.radius = start, T, _RADIUS
         self.x, self.s, self.v = start.x, start.s, start.value
         self.towards = start.x  # where the last climb led
+        self.turn, self.cut = 0, False  # how many there were, and whether the budget ended them
 
-    def run(self, rival: Candidate | None) -> Candidate | None:
-        """The decision at the end, or None once it does not promise to beat its rival."""
-        for turn in range(_TURNS):
-            self.towards, above = trial, _ = self._climb(turn)
-            if rival is not None and (above <= rival.value or self._joins(rival, above)):
+    def run(self, rival: Candidate | None, leave: int = 0) -> Candidate | None:
+        """The decision at the end, or None once it does not promise to beat its rival; some budget is left."""
+        while True:
+            self.turn += 1
+            self.towards, above = trial, _ = self._climb()
+            if rival is not None and (max(above, self.start.value) <= rival.value or self._joins(rival, above)):
                 return None
-            spent = self.oracle.budget.left() < 0 or turn == _TURNS - 1
+            self.cut = self.oracle.budget.left() < leave
+            spent = self.cut or self.turn >= _TURNS
             if not (spent or self._arrived(trial, above)):
                 active, found = self._look_for_worse(trial, self.plan.sound)
                 self._accept_or_shrink(trial, above, found)
@@ -102,12 +104,12 @@ class Exchange:
                 # Nothing was climbed to get here, so there is no u yet: all that was found becomes active.
                 found, above = escaped, np.inf
             self._activate(self.x, above, active, found)
-        return self._finish(above)
+        return Candidate(self.x, self.s, self.v, max(above - self.v, 0.0))
 
-    def _climb(self, turn: int) -> tuple[Array, float]:
+    def _climb(self) -> tuple[Array, float]:
         """x' and u: the best decision of the box on the active replies. Of these, the lowest at x' stay active."""
         # The first turns need few steps, as a worse case will soon change the replies; the last ones converge.
-        trial, above, order = climb(self.oracle, self.x, self.T, self.radius, 6 + 2 * turn)
+        trial, above, order = climb(self.oracle, self.x, self.T, self.radius, 4 + 2 * self.turn)
         self.T = self.T[order[: self.plan.replies]]
         return trial, above
 
@@ -135,10 +137,21 @@ class Exchange:
             self.radius = 0.5 * min(self.radius, float(np.abs(trial - self.x).max()))
 
     def _correct_value(self, found: Minima) -> bool:
-        """Take over a lower value that the full inner search found at x; say whether x was clearly overrated."""
+        """Take over a lower value that the full inner search found at x; say whether x was clearly overrated.
+
+        Then the last decision that had been looked at in full may be better, or the start: so back there.
+        """
         value, before = float(found.V[0, 0]), self.v
         if value < self.v:
             self.v, self.s = value, found.S[0, 0]
+        if self.v < self.start.value and self.x is not self.start.x:
+            V, S, _ = self.inner.minima(self.start.x[None], self.plan.full(1), found.S)
+            self.start = Candidate(self.start.x, S[0, 0], float(V[0, 0]))
+            if self.start.value > self.v:
+                self.radius = 0.5 * float(np.abs(self.x - self.start.x).max())
+                self.x, self.s, self.v = self.start[:3]
+        else:
+            self.start = Candidate(self.x, self.s, self.v)
         return value < before - _CLOSE * self.oracle.scale
 
     def _activate(self, x: Array, above: float, active: Array, found: Minima) -> None:
@@ -176,14 +189,6 @@ class Exchange:
         self.x, self.v, self.s, self.radius = trials[0], float(there.V[0, 0]), there.S[0, 0], _RADIUS
         return there
 
-    def _finish(self, above: float) -> Candidate:
-        """The decision; or the one at the start, if that is better now that the full inner search has looked."""
-        if self.v < self.start.value and self.x is not self.start.x:
-            V, S, _ = self.inner.minima(self.start.x[None], self.plan.full(1))
-            if V[0, 0] > self.v:
-                self.x, self.v, self.s = self.start.x, float(V[0, 0]), S[0, 0]
-        return Candidate(self.x, self.s, self.v, max(above - self.v, 0.0))
-
 
 def polish(inner: InnerSearch, front: Front) -> Candidate:
     """The best decision after exchanges from the best few of a front."""
@@ -193,22 +198,29 @@ def polish(inner: InnerSearch, front: Front) -> Candidate:
     T = np.concatenate([found.T, front.at.T[order]], axis=1)
     T = oracle.anchored(X, np.concatenate([found.S, S], axis=1), T)
     best: Candidate | None = None
+    leader: Exchange | None = None
     ends: list[Array] = []
     for i in highest(found.V[:, 0], len(X)):
         rival = best if best is not None and found.V[i, 0] <= best.value else None
         if rival is not None and (_same(oracle, X[i], rival.x) or oracle.budget.left() < 0):
             ends.append(X[i])  # it would end on the same hill, or it could not climb any more
             continue
-        best, end = _exchanged(inner, X, found, T, i, best)
-        ends.append(end)
-    assert best is not None  # a front has at least one decision, and the first exchange has no rival
+        exchange = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i])
+        end = exchange.run(rival, 2 * oracle.budget.left() // 5)  # the others have a chance, too
+        ends.append(exchange.towards if end is None else end.x)
+        if end is not None and (best is None or end.value > best.value):
+            best, leader = end, exchange
+    assert best is not None and leader is not None  # a front has a decision, and the first exchange has no rival
+    if leader.cut and oracle.budget.left() > 0:
+        further = leader.run(None)
+        best = further if further is not None and further.value > best.value else best
     return best._replace(agreed=len(ends) > 1 and all(_same(oracle, end, best.x) for end in ends))
 
 
 def _same(oracle: Oracle, x: Array, other: Array) -> bool:
     """Whether two decisions are on the same hill."""
     away = np.abs(x - other)
-    return bool(away.max(initial=0.0) < _SAME and not away[~oracle.movable].any())
+    return bool(away.max(initial=0.0) < SAME and not away[~oracle.movable].any())
 
 
 def with_discrete_neighbours(inner: InnerSearch, best: Candidate) -> Candidate:

@@ -27,7 +27,11 @@ _SHARE = 0.2  # of the budget, for the whole scan
 _FIRST = {1: 17, 2: 13, 3: 7}  # scenarios for all decisions, by q; in more dimensions a few scenarios tell little
 _ALTERNATIVES = 6  # discrete ones for all decisions, which no gradient tells apart
 _FILLING = 24  # scenarios that fill the set, for the decisions that still look good
+_CURVED = 16  # and for all decisions, where an even spread of scenarios is none of points
 _CENTRES = 24  # of decisions around the best ones
+_LOW = 32  # of the points that were seen, to be remembered
+_BATCHES = 4  # of decisions that are tried with more
+SAME = 0.01  # two decisions that are as close as this are on the same hill
 _FRONT = 16  # decisions that climb, with a budget of 20,000
 
 
@@ -46,17 +50,35 @@ class Front:
         descent = Descent(self.oracle, *paired(self.X, self.at.S))
         descent.advance(3, 1e-4)
         self.at = Evaluated(*(new.reshape(old.shape) for old, new in zip(self.at, descent.found, strict=True)))
-        while len(self.X) > least and budget.left(0.5) > 0:
-            for _ in range(4):
+        while len(self.X) > least and budget.left(0.6) > 0:
+            self._leg(4)
+            self._keep(self._best(max(least, len(self.X) // 2)))
+        self._leg(6)
+
+    def _leg(self, steps: int) -> None:
+        """Some steps of all decisions, and a look for worse: where that leads below the start of the leg, back there.
+
+        A climb on few scenarios may leave a good decision for one with a worse case that nobody has looked at.
+        """
+        X, before = self.X.copy(), Evaluated(*(part.copy() for part in self.at))
+        for _ in range(steps):
+            if self.oracle.budget.left(0.6) > 0:
                 self._rise()
-            # Few scenarios say little where a parameter may be anything: then look once more before half are dropped.
-            if self.region.width > self.region.dim:
-                self._activate(self.inner.minima(self.X, QUICK, self.at.S).S[:, 0])
-            self._keep(highest(self.at.v.min(axis=1), max(least, len(self.X) // 2)))
-            self._activate(self.inner.minima(self.X, QUICK, self.at.S).S[:, 0])
-        for _ in range(6):
-            if budget.left(0.5) > 0:
-                self._rise()
+        worst = self.inner.minima(self.X, QUICK, self.at.S).S[:, 0]
+        self._activate(worst)
+        fell = np.flatnonzero(self.at.v.min(axis=1) < before.v.min(axis=1))
+        if len(fell):
+            self.X[fell] = X[fell]
+            self.at.put(fell, before, fell)
+            self.length[fell] *= 0.35
+            self._activate(worst[fell], fell)
+
+    def _best(self, count: int) -> Indices:
+        """The rows with the highest values, but those on the same hill as a higher one come last."""
+        order = highest(self.at.v.min(axis=1), len(self.X))
+        near = np.abs(self.X[order, None] - self.X[None, order]).max(axis=2, initial=0.0) < SAME
+        again = np.argmax(near, axis=1) < np.arange(len(order))
+        return np.concatenate([order[~again], order[again]])[:count]
 
     def _keep(self, rows: Indices) -> None:
         """Go on with these decisions only."""
@@ -132,30 +154,57 @@ class Scan:
     def front(self, inner: InnerSearch, starts: Array) -> Front:
         """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios."""
         oracle, region, share = inner.oracle, self.plan.region, _SHARE * self.plan.budget
-        tried = self._against(oracle, np.concatenate([self.filling, starts]), self.first)
+        tried = self._tried(inner, np.concatenate([self.filling, starts]))
         count = int(0.1 * share / (len(self.first) ** 0.5 if region.width > 1 else 1))
         # About this many decisions around the best ones, at distances of all orders up to the box.
         centres = tried.X[spread_out(tried.X, tried.V.min(axis=1), _CENTRES)]
         X, rng = np.repeat(centres, -(-count // len(centres)), axis=0), np.random.default_rng([self.seed, 1])
         away = 10.0 ** rng.uniform(-2, -0.5, (len(X), 1)) * rng.standard_normal(X.shape)
-        around = self._against(oracle, region.clip(X + np.where(oracle.movable, away, 0.0)), self.first)
+        around = self._tried(inner, region.clip(X + np.where(oracle.movable, away, 0.0)))
         tried = _Tried(*(np.concatenate(parts) for parts in zip(tried, around, strict=True)))
         if region.width:
-            inner.remember(region.points(tried.X, tried.S[:, 0]), tried.V[:, 0], 32)
+            self._remember(inner, tried)
             # The best of them with the extreme scenario down the slope from the lowest one, and with low points nearby.
             tried = tried.best(max(4, share / 20))
             low = np.take_along_axis(tried.S, lowest(tried.V, 1)[:, :, None], axis=1)
             h = oracle.gradients(tried.X, low).h
             extreme = oracle.project(tried.X, low - FAR * h / norms(h))
             S = np.concatenate([extreme, inner.near_low_points(tried.X, 3)], axis=1)
-            tried = tried.beside(S, oracle.values(tried.X, S)).best(max(3, share / 60))
-            # The best of these with more of the spread, with more low points, and with some that fill the set.
-            also = [inner.near_low_points(tried.X, 8), region.filling(tried.X, inner.unit[:_FILLING])]
-            more = self._against(oracle, tried.X, self.spread[1:13], np.concatenate(also, axis=1))
-            tried = tried.beside(more.S, more.V)
+            tried = self._refined(inner, tried.beside(S, oracle.values(tried.X, S)), max(3, int(share / 60)))
         tried = tried.rows(spread_out(tried.X, tried.V.min(axis=1), self.plan.decisions(_FRONT)))
         active = lowest(tried.V, self.plan.active)
         return Front(inner, tried.X, np.take_along_axis(tried.S, active[:, :, None], axis=1))
+
+    def _tried(self, inner: InnerSearch, X: Array) -> _Tried:
+        """The decisions with the first scenarios; also with some that fill the set, where the first ones hardly do."""
+        filling = self.plan.region.filling(X, inner.unit[:_CURVED]) if self.plan.region.curved else None
+        return self._against(inner.oracle, X, self.first, filling)
+
+    def _refined(self, inner: InnerSearch, tried: _Tried, size: int) -> _Tried:
+        """The best with more of the spread, with more low points, and with some that fill the set, some at a time.
+
+        Those that look best come first, until the next ones look worse than enough of those that were tried.
+        """
+        parts: list[_Tried] = []
+        order = highest(tried.V.min(axis=1), len(tried.X))
+        for i in range(0, min(len(order), _BATCHES * size), size):
+            some = tried.rows(order[i : i + size])
+            low = np.concatenate([part.V.min(axis=1) for part in parts]) if parts else np.empty(0)
+            count = self.plan.decisions(_FRONT)
+            if len(low) > count and some.V[0].min() <= -np.partition(-low, count)[count]:
+                break
+            also = [inner.near_low_points(some.X, 8), inner.region.filling(some.X, inner.unit[:_FILLING])]
+            more = self._against(inner.oracle, some.X, self.spread[1:13], np.concatenate(also, axis=1))
+            parts.append(some.beside(more.S, more.V))
+        return _Tried(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+    @staticmethod
+    def _remember(inner: InnerSearch, tried: _Tried) -> None:
+        """The lowest points that were seen, apart from each other: worst cases of other decisions, perhaps."""
+        i, j = np.divmod(np.argsort(tried.V, axis=None, kind="stable")[: 16 * _LOW], tried.V.shape[1])
+        Z, v = inner.region.points(tried.X[i], tried.S[i, j]), tried.V[i, j]
+        apart = spread_out(Z, -v, _LOW)
+        inner.remember(Z[apart], v[apart])
 
     @staticmethod
     def _against(oracle: Oracle, X: Array, rows: Array, also: Array | None = None) -> _Tried:

@@ -14,11 +14,12 @@ Notation
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, Mask, between, dots
+from stableopt.base.arrays import Array, Indices, Mask, between, cartesian, dots
 from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
 from stableopt.maxmin.search.plan import Effort, Plan
 from stableopt.maxmin.search.steps import lowest, lowest_apart
@@ -26,7 +27,9 @@ from stableopt.maxmin.search.steps import lowest, lowest_apart
 POLLED = 1e-5  # of the spread of F: the least that a jump must gain
 _HELD = 1e-9  # a projection that differs by more than this was held back by the domain, not by rounding
 _PROMISE = 30.0  # steps: a scenario that would need more of the kind that it takes now does not reach its goal
-_AROUND = np.array([0.1, 0.02, 0.004])  # distances in coordinates of points at which a poll looks
+_AROUND = np.array([0.1, 0.01, 0.001])  # distances at which a poll looks, of what a decision can reach in a column
+_FEW = 3  # columns of which a poll tries the diagonals, too
+_SHORT = 4.0  # of the spread of F: what a low point loses if the scenario stays a unit length behind it
 _LAST = 1e-5  # of the spread of F: a step that promises less and leads nowhere is the last one
 
 
@@ -197,27 +200,27 @@ class InnerSearch:
         self.unit = plan.unit
         self._low, self._low_values = known, oracle.at(known) if self.region.width else np.empty(0)
 
-    def remember(self, Z: Array, v: Array, count: int) -> None:
-        """Add the ``count`` lowest of these points to those that are known."""
-        rows = np.argsort(v, kind="stable")[:count]
-        self._low = np.concatenate([self._low, Z[rows]]) if len(self._low) else Z[rows]
-        self._low_values = np.append(self._low_values, v[rows])
+    def remember(self, Z: Array, v: Array) -> None:
+        """Add these points to those that are known to be low."""
+        self._low = np.concatenate([self._low, Z]) if len(self._low) else Z
+        self._low_values = np.append(self._low_values, v)
 
     def near_low_points(self, X: Array, count: int) -> Array:
         """Scenarios (n, <= count, q) that turn each decision into low points nearby, or lead towards them."""
         region, n = self.region, len(X)
         if not len(self._low_values):
             return np.empty((n, 0, region.width))
-        # A parameter is as near as any other, so only the columns of the decision count.
-        at = region.points(X, region.project(X, np.zeros((n, region.width))))[:, : region.dim]
-        Z = self._low[:, : region.dim]
-        squares = np.sum(at**2, axis=1)[:, None] - 2 * at @ Z.T + np.sum(Z**2, axis=1)
-        near = lowest(squares, min(4 * count, len(Z)))
+        # First by how far a point is from all that the decision could reach in each column, on its own.
+        low, high = region.reach(X)
+        Z = self._low
+        away = np.maximum(np.maximum(low[:, None] - Z, Z - high[:, None]), 0.0)
+        ranks = self._low_values + _SHORT * self.oracle.scale * np.sqrt(np.einsum("ntp,ntp->nt", away, away))
+        near = lowest(ranks, min(2 * count, len(Z)))
         rows, Z = np.repeat(X, near.shape[1], axis=0), self._low[near.ravel()]
         S = region.scenario_of(rows, Z)
         # A point that is out of reach is worth less, the further the scenario stays behind.
         short = np.sqrt(np.sum((region.points(rows, S) - Z) ** 2, axis=1)).reshape(near.shape)
-        chosen = lowest(self._low_values[near] + 4 * self.oracle.scale * short, count)
+        chosen = lowest(self._low_values[near] + _SHORT * self.oracle.scale * short, count)
         return np.take_along_axis(S.reshape(*near.shape, region.width), chosen[:, :, None], axis=1)
 
     def minima(self, X: Array, effort: Effort, also: Array | None = None) -> Minima:
@@ -258,7 +261,7 @@ class InnerSearch:
             owner = np.repeat(np.append(rows, rows), [2 * q] * len(rows) + [len(other) for other in others])
             trials = np.concatenate([(S[:, None] + across).reshape(-1, q), *others])
             S = self.region.project_inside(descent.X[owner], trials)
-            if effort.polls > 1:
+            if effort.polls > 1 and len(self._directions):
                 around = self._around(descent.X[rows], descent.S[rows])
                 owner, S = np.append(owner, np.repeat(rows, len(around) // len(rows))), np.concatenate([S, around])
             v = self.oracle.values(descent.X[owner], S)
@@ -277,7 +280,20 @@ class InnerSearch:
 
         A descent goes by scenarios. On a log scale, or where a set is cut off, it may hardly move where F does.
         """
-        Z = self.region.points(X, S)
-        axes = np.multiply.outer(_AROUND, np.concatenate([np.eye(Z.shape[1]), -np.eye(Z.shape[1])]))
-        near = Z[:, None] + axes.reshape(-1, Z.shape[1])
-        return self.region.scenario_of(np.repeat(X, near.shape[1], axis=0), near.reshape(-1, Z.shape[1]))
+        Z, (low, high) = self.region.points(X, S), self.region.reach(X)
+        steps = np.multiply.outer(_AROUND, self._directions).reshape(-1, Z.shape[1])
+        near = Z[:, None] + steps * (high - low)[:, None]
+        return self.region.near(X, near).reshape(-1, S.shape[1])
+
+    @cached_property
+    def _directions(self) -> Array:
+        """Axes of the columns that move (r, P), and for a few columns the diagonals, too: edges of sets lie askew."""
+        moved = np.flatnonzero(self.region.moved)
+        if not 0 < len(moved) <= _FEW:
+            steps = np.concatenate([np.eye(len(moved)), -np.eye(len(moved))])
+        else:
+            steps = cartesian([np.array([[-1.0], [0.0], [1.0]])] * len(moved))
+            steps = steps[np.abs(steps).sum(axis=1) > 0]
+        out = np.zeros((len(steps), len(self.region.moved)))
+        out[:, moved] = steps
+        return out

@@ -41,10 +41,10 @@ class JointInnerSearch(InnerSearch):
         super().__init__(oracle, plan, spread, np.empty((0, spread.shape[1])))
         self.parts = parts
 
-    def remember(self, Z: Array, v: Array, count: int) -> None:
+    def remember(self, Z: Array, v: Array) -> None:
         for k, part in enumerate(self.parts):
             own = Z[:, -1] == k
-            part.remember(Z[own, :-1], v[own], count)
+            part.remember(Z[own, :-1], v[own])
 
     def near_low_points(self, X: Array, count: int) -> Array:
         each = [numbered(part.near_low_points(X, count), k) for k, part in enumerate(self.parts)]

@@ -1,133 +1,24 @@
-"""How an adversary moves a point in a continuous space: by a scenario that says in which direction and how far.
+"""How an adversary moves a point in a continuous space: in balls and rectangles, or to one of some choices.
 
-A scenario is an offset in a fixed set, such as the unit ball, so that the same scenario makes sense for every decision
-and moves along with it. Each mover changes columns of its own; `region` puts several side by side. Balls, rectangles
-and choices are here; ellipsoids and sets of the user's, known by their projections only, are in `set_movers`.
-
-Notation
-    C, U   (n, k)   coordinates of the mover's columns before and after the move
-    S      (n, q)   scenarios, row by row
-    G      (n, k)   the gradient of something by U
-    x, x'           the same as C and U in the user's units
+Ellipsoids and sets of the user's, known by their projections only, are in `set_movers`. The notation is that of
+`mover`.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices, Mask, between, cartesian
+from stableopt.maxmin.spaces.mover import Mover, RangeMover, divisor
 from stableopt.maxmin.spaces.projections import into_ball, into_ball_within, into_l1_within
 from stableopt.sets.spaces import distinct
 from stableopt.sets.variables import Integer, Range
 
-_FAR = 1e6  # scenarios are of the order of 1: one this far away is projected onto an extreme one
 _INSIDE = 1 - 1e-10  # of the way to the end of a range, in coordinates
-
-
-class Mover(ABC):
-    """One part of what an adversary may do."""
-
-    columns: list[int]
-    """The columns of a point that it changes."""
-    width: int
-    """q, the number of coordinates of its scenarios."""
-    discrete: bool = False
-    """Whether a scenario has something discrete: then it has `others`."""
-    exact: bool = True
-    """Whether `project_inside` finds the nearest scenarios of a convex set, from however far."""
-
-    @cached_property
-    def place(self) -> slice | list[int]:
-        """The columns, as a slice where they are neighbours, which is much faster than a list."""
-        span = range(self.columns[0], self.columns[-1] + 1)
-        return slice(span.start, span.stop) if self.columns == list(span) else self.columns
-
-    @abstractmethod
-    def move(self, C: Array, S: Array) -> Array:
-        """U: where the scenarios lead."""
-
-    @abstractmethod
-    def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
-        """The gradient by U turned into gradients by C (n, k) and by S (n, q)."""
-
-    @abstractmethod
-    def project(self, C: Array, S: Array) -> Array:
-        """The nearest allowed scenarios."""
-
-    def project_inside(self, C: Array, S: Array) -> Array:
-        """The nearest allowed scenarios that lead to U inside the domain, so that nothing has to be clipped."""
-        return self.project(C, S)
-
-    @abstractmethod
-    def scenario_of(self, C: Array, U: Array) -> Array:
-        """Allowed scenarios that lead from C to U, or as near as possible."""
-
-    @abstractmethod
-    def spread(self, count: int, rng: np.random.Generator) -> Array:
-        """At most ``count`` different scenarios: the one that moves nothing, then extreme ones, then inner ones."""
-
-    def filling(self, C: Array, unit: Array) -> Array:
-        """Scenarios (n, m, q) from rows of the unit cube (m, q): evenly spread between the lowest and the highest U."""
-        axes = _FAR * np.vstack([np.eye(self.width), -np.eye(self.width)])
-        n, many = len(C), np.repeat(C, len(axes), axis=0)
-        ends = self.move(many, self.project(many, np.tile(axes, (n, 1)))).reshape(n, len(axes), -1)
-        low, high = ends.min(axis=1, keepdims=True), ends.max(axis=1, keepdims=True)
-        U = (low + unit * (high - low)).reshape(-1, C.shape[1])
-        return self.scenario_of(np.repeat(C, len(unit), axis=0), U).reshape(n, *unit.shape)
-
-    def others(self, c: Array, s: Array) -> Array:
-        """Scenarios that differ from this one, of a point with the coordinates c (k,), in something discrete (m, q)."""
-        raise NotImplementedError
-
-
-class RangeMover(Mover):
-    """A mover of numbers in ranges, which stay where f can be evaluated."""
-
-    def __init__(self, columns: Sequence[int], ranges: Sequence[Range]) -> None:
-        self.columns, self.width = list(columns), len(columns)
-        self._log = np.array([r.log for r in ranges])
-        self._low, high = np.array([r.ends for r in ranges]).T
-        self._span = high - self._low
-        # Where f can be evaluated: the ends in coordinates, and in the user's units.
-        self._lower, self._upper = np.array([r.reachable for r in ranges]).T
-        self._ends = tuple(self._values(np.array([self._lower, self._upper])))
-
-    def _values(self, C: Array) -> Array:
-        """x, in the user's units."""
-        x = self._low + C * self._span
-        if self._log.any():
-            x[:, self._log] = np.exp(x[:, self._log])
-        return np.asarray(x)
-
-    def _coordinates(self, x: Array) -> Array:
-        if self._log.any():
-            x = x.copy()
-            x[:, self._log] = np.log(x[:, self._log])
-        return np.asarray((x - self._low) / self._span)
-
-    def extent(self, C: Array) -> tuple[Array, Array]:
-        """Between which x' a move could lead if f could be evaluated anywhere, in the user's units; x if unknown."""
-        return self._values(C), self._values(C)
-
-    def cut_off(self, C: Array) -> tuple[Array, Array, Array]:
-        """The extent of a move from c (1, k), row by row, and by how much each end is beyond where f can be evaluated.
-
-        Two rows, for the lower and the upper end (2, k): where it would lead, where it ends, and whether that is less.
-        """
-        wanted = np.vstack(self.extent(C))
-        limits = np.array(self._ends)
-        beyond = np.array([[1.0], [-1.0]]) * (limits - wanted) > 1e-9 * (limits[1] - limits[0])
-        return wanted, limits, beyond
-
-    def _target(self, U: Array) -> Array:
-        """U in the user's units, also where it lies outside; on a log scale within its ends, as exp could overflow."""
-        return self._values(np.where(self._log, np.clip(U, self._lower, self._upper), U))
 
 
 class NormMover(RangeMover):
@@ -153,12 +44,13 @@ class NormMover(RangeMover):
         self._reach: Array = ends.max(axis=0)
         self._fraction: Array = shares.max(axis=0)
         own, most = np.where(self._reach > 0, ends, shares), np.where(self._reach > 0, self._reach, self._fraction)
-        self._sides = self._down, self._up = tuple(np.where(most > 0, own / _divisor(most), 1.0))
+        self._sides = self._down, self._up = tuple(np.where(most > 0, own / divisor(most), 1.0))
         self._scaled = scaled
         self._whole = np.array([isinstance(r, Integer) for r in ranges])
         self.discrete = bool(self._whole.any())
         # Plain: an offset of coordinates that is proportional to s. Others go through the user's units.
         curved = self._log & ((self._reach > 0) | (self._fraction > 0)) & (not scaled)
+        self.curved = bool(curved.any())
         self._plain = not (curved.any() or self._fraction.any() or self.discrete)
         self._unit: Array = self._reach if scaled else self._reach / self._span
 
@@ -239,7 +131,7 @@ class NormMover(RangeMover):
     def _steps(self, C: Array, S: Array) -> Array:
         """Scenarios of whole numbers, changed to those of the whole steps they stand for, in ball and domain."""
         x, whole = self._values(C), self._whole
-        reach, ends = _divisor(self._reaches(x))[:, whole], [np.rint(end - x)[:, whole] for end in self._ends]
+        reach, ends = divisor(self._reaches(x))[:, whole], [np.rint(end - x)[:, whole] for end in self._ends]
 
         def steps(S: Array, nearly: float) -> Array:
             return np.asarray(np.clip(np.fix(S * reach + np.sign(S) * nearly), *ends) / reach)
@@ -254,7 +146,7 @@ class NormMover(RangeMover):
         if self._plain:
             return _INSIDE * (self._lower - C) / self._unit, _INSIDE * (self._upper - C) / self._unit
         x, (low, high) = self._values(C), self._ends
-        reach = _divisor(self._reaches(x))
+        reach = divisor(self._reaches(x))
         # The end itself, less some rounding errors: on a log scale, a share of the way may be far from its end.
         below, above = (8 * np.spacing(np.maximum(np.abs(x), np.abs(end))) for end in (low, high))
         return np.minimum(low + below - x, 0.0) / reach, np.maximum(high - above - x, 0.0) / reach
@@ -262,7 +154,7 @@ class NormMover(RangeMover):
     def scenario_of(self, C: Array, U: Array) -> Array:
         x, target = (C, U) if self._plain else (self._values(C), self._target(U))
         reach = self._unit if self._plain else self._reaches(x)
-        return self.project(C, np.where(reach > 0, (target - x) / _divisor(reach), 0.0))
+        return self.project(C, np.where(reach > 0, (target - x) / divisor(reach), 0.0))
 
     def spread(self, count: int, rng: np.random.Generator) -> Array:
         """Corners of a box come before its axes, as a function of several coordinates is lower there, most often."""
@@ -304,6 +196,7 @@ class IntervalMover(NormMover):
 
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], reach: Array, fraction: Array) -> None:
         super().__init__(columns, ranges, math.inf, reach, fraction)
+        self.curved = False
         self._down = self._up = np.ones(self.width)  # a scenario is a share of the way to either side
 
     def _way(self, C: Array) -> tuple[Array, Array, Array, Array]:
@@ -336,7 +229,7 @@ class IntervalMover(NormMover):
     def scenario_of(self, C: Array, U: Array) -> Array:
         down, up, _, _ = self._way(C)
         way = np.where(U > C, up, down)
-        return self.project(C, np.where(way > 0, (U - C) / _divisor(way), 0.0))
+        return self.project(C, np.where(way > 0, (U - C) / divisor(way), 0.0))
 
 
 @dataclass
@@ -369,6 +262,10 @@ class ChoiceMover(Mover):
         chosen = np.arange(m) if m <= count else np.append(0, 1 + np.sort(rng.permutation(m - 1)[: count - 1]))
         return np.asarray(chosen[:, None], dtype=float)
 
+    def reach(self, C: Array) -> tuple[Array, Array]:
+        ends = self.rows.min(axis=0), self.rows.max(axis=0)
+        return np.broadcast_to(ends[0], C.shape), np.broadcast_to(ends[1], C.shape)
+
     def filling(self, C: Array, unit: Array) -> Array:
         numbers = np.floor(np.minimum(unit, _INSIDE) * len(self.rows))
         return np.broadcast_to(numbers, (len(C), *unit.shape))
@@ -384,8 +281,3 @@ def other_rows(rows: Array, own: int) -> Indices:
         near = np.argsort(np.abs(rows - rows[own]).sum(axis=1), kind="stable")
         near = np.concatenate([near[:32], near[32 :: (len(rows) - 32) // 32]])
     return np.asarray(near[near != own])
-
-
-def _divisor(reach: Array) -> Array:
-    """The reach, or 1 where it is 0, so that one can divide by it."""
-    return np.where(reach > 0, reach, 1.0)

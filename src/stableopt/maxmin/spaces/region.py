@@ -23,7 +23,8 @@ import numpy as np
 from stableopt.base.arrays import Array, Mask, between, cartesian
 from stableopt.base.values import ReadOnly
 from stableopt.maxmin.solver import Choice, Row
-from stableopt.maxmin.spaces.movers import ChoiceMover, Mover, other_rows
+from stableopt.maxmin.spaces.mover import Mover
+from stableopt.maxmin.spaces.movers import ChoiceMover, other_rows
 from stableopt.maxmin.spaces.set_movers import movers_of
 from stableopt.sets.domains import Domain, Points
 from stableopt.sets.spaces import Point, Space, keys_of, space_of
@@ -131,8 +132,8 @@ class SpaceDecisions(ReadOnly):
         return tuple(self.points_space.encode(self.points_space.decode(row)).tolist())
 
 
-class SpaceRegion(SpaceDecisions):
-    """max over decisions d of min over points in A(d), for a space (or a finite domain with a continuous θ)."""
+class SpaceMovers(SpaceDecisions):
+    """The parts of the adversary, and what is known of all of them together."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,6 +158,21 @@ class SpaceRegion(SpaceDecisions):
     def exact(self) -> bool:
         """But for whole numbers."""
         return all(mover.exact for mover in self.movers)
+
+    @cached_property
+    def curved(self) -> bool:
+        return any(mover.curved for mover in self.movers)
+
+    @cached_property
+    def moved(self) -> Mask:
+        out = np.zeros(self.points_space.dim, dtype=bool)
+        for mover in self.movers:
+            out[mover.columns] = not isinstance(mover, ChoiceMover)
+        return out
+
+
+class SpaceRegion(SpaceMovers):
+    """max over decisions d of min over points in A(d), for a space (or a finite domain with a continuous θ)."""
 
     @cached_property
     def relaxed(self) -> SpaceRegion | None:
@@ -232,9 +248,20 @@ class SpaceRegion(SpaceDecisions):
         last = [isinstance(m, ChoiceMover) for m in self.movers for _ in range(m.width)]
         return np.asarray(both[:, np.argsort(np.argsort(last, kind="stable"), kind="stable")])
 
+    def reach(self, X: Array) -> tuple[Array, Array]:
+        low = self.base(X)
+        high = low.copy()
+        for mover, _, C in _parts(self._placed, self.base(X)):
+            low[:, mover.place], high[:, mover.place] = mover.reach(C)
+        return low, high
+
     def filling(self, X: Array, unit: Array) -> Array:
         parts = [mover.filling(C, unit[:, part]) for mover, part, C in _parts(self._placed, self.base(X))]
         return np.concatenate([np.empty((len(X), len(unit), 0)), *parts], axis=2)
+
+    def near(self, X: Array, Z: Array) -> Array:
+        parts = [mover.near(C, Z[:, :, mover.place]) for mover, _, C in _parts(self._placed, self.base(X))]
+        return np.concatenate([np.empty((*Z.shape[:2], 0)), *parts], axis=2)
 
     def other_scenarios(self, x: Array, s: Array) -> Array:
         placed = [(mover, part) for mover, part in self._placed if mover.discrete]

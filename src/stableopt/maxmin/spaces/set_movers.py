@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.spaces.movers import ChoiceMover, IntervalMover, Mover, NormMover, RangeMover
+from stableopt.maxmin.spaces.mover import Mover, RangeMover
+from stableopt.maxmin.spaces.movers import ChoiceMover, IntervalMover, NormMover
 from stableopt.maxmin.spaces.projections import SlicedBall, into_ball
 from stableopt.sets.own import RowwiseSet
 from stableopt.sets.perturbations import Ellipsoid, NormBall, Rectangle, Relative
@@ -23,6 +24,9 @@ from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Estimate, Parameters, Perturbation, UncertaintySet
 from stableopt.sets.variables import Integer, Range, Variable
 
+_FAR = 1e6  # scenarios are of the order of 1: one this far away is projected onto an extreme one
+_STEP = 1e-6  # of differences by x
+_FURTHER = 1e-3  # of a scenario
 _TRIALS = 16  # points with which a set of the user's is tried
 
 
@@ -34,11 +38,21 @@ class EllipsoidMover(RangeMover):
 
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], root: Array) -> None:
         super().__init__(columns, ranges)
+        self.curved = bool(self._log.any())
         self._root, self._inverse, self._ball = root, np.linalg.inv(root), SlicedBall(root)
 
     def extent(self, C: Array) -> tuple[Array, Array]:
         x, reach = self._values(C), np.linalg.norm(self._root, axis=1)
         return x - reach, x + reach
+
+    def reach(self, C: Array) -> tuple[Array, Array]:
+        low, high = (self._coordinates(np.clip(end, *self._ends)) for end in self.extent(C))
+        return low, high
+
+    def _lowest(self, C: Array, j: int, up: bool = False) -> Array:
+        """Where a far way along the j-th row of R ends: projections of scenarios know no other way down."""
+        far = (_FAR if up else -_FAR) * self._root[j] / np.linalg.norm(self._root[j])
+        return self.move(C, np.tile(far, (len(C), 1)))
 
     def move(self, C: Array, S: Array) -> Array:
         x = self._values(C)
@@ -86,6 +100,7 @@ class OwnMover(RangeMover):
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range], own: RowwiseSet) -> None:
         super().__init__(columns, ranges)
         self._members, self._projected = own.members, own.projected
+        self.curved = True
         C = np.random.default_rng(0).random((_TRIALS, self.width))
         x, z = self._values(np.full(C.shape, 0.5)), self._values(C)
         if not own.members(x, nearest := own.projected(x, z)).any():
@@ -93,6 +108,10 @@ class OwnMover(RangeMover):
                 f"expected contains(x, z) to accept what project(x, z) returns, got False for all of {_TRIALS} points "
                 f"around x = {x[0].tolist()}, such as {nearest[0].tolist()}: one of the two is wrong"
             )
+
+    def reach(self, C: Array) -> tuple[Array, Array]:
+        low, high = (np.column_stack([self._lowest(C, j, up)[:, j] for j in range(self.width)]) for up in (False, True))
+        return np.minimum(low, high), np.maximum(low, high)
 
     def move(self, C: Array, S: Array) -> Array:
         x, low, high = self._values(C), *self._ends
@@ -112,8 +131,19 @@ class OwnMover(RangeMover):
         return np.where(inside[:, None], self._coordinates(z), self._coordinates(home))
 
     def pull(self, C: Array, S: Array, G: Array) -> tuple[Array, Array]:
-        """As if the set moved along with x: a projection of the user's has no slope that we know."""
-        return G, G
+        """By x along the way that the point goes with it, taken by differences: at its edge, a set leads it on.
+
+        On a log scale, ±5 around 100 is less than ±5 around 10, and only the user's functions know which of the two
+        stays the same, an amount or a factor.
+        """
+        further = S * (1 + _FURTHER)  # at the edge a bit beyond it, so that the edge holds the point on both sides
+        U, by_x = self.move(C, further), np.empty(G.shape)
+        for j in range(self.width):
+            step = np.where(C[:, j] > 0.5, -_STEP, _STEP)
+            beside = C.copy()
+            beside[:, j] += step
+            by_x[:, j] = np.einsum("ij,ij->i", self.move(beside, further) - U, G) / step
+        return by_x, G
 
     def project(self, C: Array, S: Array) -> Array:
         return self.move(C, S) - C
