@@ -38,7 +38,7 @@ from stableopt.maxmin.search.steps import highest, spread_out
 from stableopt.maxmin.solver import Choice, Hints, Row, Smooth
 
 _SCANNED = 512  # decisions
-_SCREENED = 48  # of them get a quick search for worst cases
+_SCREENED = 128  # of them get a quick search for worst cases
 _STARTS = 4  # of these climb
 _GENTLE = 8.0  # ρ of a search: the whole spread of F for an eighth of the spread of M
 _STEEP = 64.0  # ρ of a climb, which needs to see no other hill
