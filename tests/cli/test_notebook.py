@@ -98,6 +98,33 @@ def test_from_the_first_line_to_the_decision(book):
     assert [int(row["trial"]) for row in csv.DictReader(io.StringIO(run("export")))] == [1, 2, 3, 4, 5]
 
 
+def test_constraints_are_typed_told_and_shown_by_name(folder):
+    limits = ["--constraint", "stress=:14", "--constraint", "tilt=-2:2"]
+    run("init", "--range", "x=0:1", "--tolerance", "x=0.1", "--value", "cost", "--minimize", *limits)
+    page_ = tomllib.loads((folder / "stableopt.toml").read_text(encoding="utf-8"))
+    assert page_["constraints"] == {"stress": {"upper": 14}, "tilt": {"lower": -2, "upper": 2}}
+    run("ask", "-n", "3")
+    assert from_json("tell", "1", "cost=3", "stress=12", "tilt=-1.5")[0]["tilt"] == -1.5
+    assert from_json("tell", "2", "2", "stress=13")[0]["tilt"] is None
+    assert from_json("tell", "3", "stress=15")[0]["cost"] is None
+    assert from_json("correct", "2", "stress=13.5", "tilt=0")[0]["cost"] == 2
+    assert from_json("correct", "1", "tilt=none")[0]["tilt"] is None
+    assert "by name" in run("correct", "1", "3", code=2)
+    assert "twice" in run("correct", "1", "stress=3", "stress=4", code=2)
+    assert "['cost', 'stress', 'tilt']" in run("correct", "1", "strain=3", code=2)
+    report = from_json("report")
+    assert report["feasible"] in ("likely", "unknown") and report["constraints"]["stress"]["lowest"] is None
+    assert "limits" in run("report") and "stress" in run("export").splitlines()[0]
+    there = from_json("predict", "x=0.5")["constraints"]
+    assert set(there) == {"stress", "tilt"} and len(there["tilt"]["margin"]) == 2 and there["stress"]["std"] > 0
+    assert "worst margin between" in run("predict", "x=0.5")
+    text = (folder / "stableopt.toml").read_text(encoding="utf-8")
+    (folder / "stableopt.toml").write_text(text.replace("upper = 14", "upper = 16"), encoding="utf-8")
+    run("status")
+    assert so.Campaign.open(folder / "stableopt.db").ledger.said.limits[0].upper == 16
+    assert "expected limits such as" in run("init", "-b", "b.toml", "--range", "x=0:1", "--constraint", "s=14", code=2)
+
+
 def test_what_is_exported_can_be_imported(book):
     run("ask", "-n", "2")
     run("tell", "1", "3.5")
@@ -109,11 +136,12 @@ def test_what_is_exported_can_be_imported(book):
 
 def test_init_asks_where_nothing_is_given(folder):
     answers = ["temp [°C]", "20:x", "20:90:0.5", "-0.1:0.3", "cycles", "1:12:integer", "", "solvent", "a,b", ""]
-    run("init", answers="\n".join([*answers, "wind", "0:12", "", "yield", "y", ""]))
+    run("init", answers="\n".join([*answers, "wind", "0:12", "", "yield", "ash", "14", ":14", "", "y", ""]))
     told = tomllib.loads((folder / "stableopt.toml").read_text(encoding="utf-8"))
     assert told["ranges"]["temp [°C]"] == {"low": 20, "high": 90, "step": 0.5}
     assert told["ranges"]["solvent"] == ["a", "b"] and told["tolerance"] == {"temp [°C]": [-0.1, 0.3]}
     assert told["environment"] == {"wind": [0, 12]} and told["minimize"] is True and told["value"] == "yield"
+    assert told["constraints"] == {"ash": {"upper": 14}}
 
 
 def test_names_are_printed_as_they_are(folder):

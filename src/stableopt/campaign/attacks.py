@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from stableopt.loop.answers import Report, readable
+from stableopt.loop.outputs import valued
 from stableopt.loop.settings import reaches
 from stableopt.loop.state import State
 
 
 def attacked(state: State, report: Report, sign: int) -> list[tuple[str, str]]:
     """A line: how often the decision was measured where the adversary can turn it to, and the worst of these values."""
-    reached = reaches(state.setting, report.decision_index, [r.point_index for r in state.rounds])
-    own = [r for r, hit in zip(state.rounds, reached.tolist(), strict=True) if hit]
+    rounds = valued(state.rounds)
+    reached = reaches(state.setting, report.decision_index, [r.point_index for r in rounds])
+    own = [r for r, hit in zip(rounds, reached.tolist(), strict=True) if hit]
     if not own:
         return [("attacked", "nothing was measured where it can end up")]
     worst = min(own, key=lambda r: r.y)

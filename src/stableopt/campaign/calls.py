@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack, cast, overload
 
 from stableopt.base.arrays import Array
 from stableopt.base.checks import not_negative, share, whole
-from stableopt.campaign.measuring import Objective
+from stableopt.campaign.measuring import Measuring, Objective
 from stableopt.campaign.results import Assessment, Audit, Result
 from stableopt.campaign.words import Ranges, Words
 from stableopt.loop.defaults import AUDIT, EVALUATIONS, FRONT_DOOR
@@ -34,6 +34,7 @@ class Options(TypedDict, total=False):
     evaluations: int
     data: Any
     value: str
+    constraints: Any
     noise: float | str | None
     initial: int | None
     seconds: float | None
@@ -85,6 +86,7 @@ def maximize(
     evaluations: int = EVALUATIONS,
     data: Any = None,
     value: str = "value",
+    constraints: Any = None,
     noise: float | str | None = None,
     initial: int | None = None,
     seconds: float | None = None,
@@ -119,6 +121,9 @@ def maximize(
         ``evaluations`` of a result, to go on with another call. None or NaN where an experiment failed. Standard
         deviations of single values are a third array ``(X, y, noise)``, or the column "noise"; None or NaN where only
         the model knows. With ``evaluations=0`` the answer comes from the data alone.
+    constraints: what else f returns, by name, with a lower and an upper limit each that must hold for every
+        perturbation: ``{"stress": (None, 14.0)}``; or a list of `Constraint`. Then f returns a dictionary, with the
+        value under its name, or the value and a dictionary; None or NaN where one was not measured.
     noise: standard deviation of f's noise; learned if not given. "robust": learned, and values far from what all others
         say lose their weight. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
@@ -142,6 +147,7 @@ def maximize(
     Ctrl-C stops, too, and returns what is known; before the first value it is raised.
     """
     words = Words(ranges, tolerance, environment, noise, model, False, value, algorithm, beta, explore, initial, seed)
+    words = replace(words, constraints=constraints)
     limits = Limits(evaluations, seconds, target, confirm, stop_when)
     return _run((f, workers, patience, retries), words, limits, (progress, callback), file, data)
 
@@ -167,6 +173,7 @@ def minimize(
     evaluations: int = EVALUATIONS,
     data: Any = None,
     value: str = "value",
+    constraints: Any = None,
     noise: float | str | None = None,
     initial: int | None = None,
     seconds: float | None = None,
@@ -190,6 +197,7 @@ def minimize(
     A ``model`` that is given is one of −f.
     """
     words = Words(ranges, tolerance, environment, noise, model, True, value, algorithm, beta, explore, initial, seed)
+    words = replace(words, constraints=constraints)
     limits = Limits(evaluations, seconds, target, confirm, stop_when)
     return _run((f, workers, patience, retries), words, limits, (progress, callback), file, data)
 
@@ -244,6 +252,7 @@ def assess(
     *,
     environment: Any = None,
     value: str = "value",
+    constraints: Any = None,
     minimize: bool = False,
     noise: float | str | None = None,
     seed: int = 0,
@@ -254,7 +263,19 @@ def assess(
 
     The arguments are those of `maximize`; nothing is evaluated.
     """
-    words = Words(ranges, tolerance, environment, noise, model, minimize, value, beta=beta, explore=None, seed=seed)
+    words = Words(
+        ranges,
+        tolerance,
+        environment,
+        noise,
+        model,
+        minimize,
+        value,
+        beta=beta,
+        explore=None,
+        seed=seed,
+        constraints=constraints,
+    )
     from stableopt.campaign.evaluating import assessed
 
     return assessed(words, data)
@@ -299,4 +320,7 @@ def _run(
     from stableopt.campaign.evaluating import Call  # which knows campaigns, as they know what a call returns
     from stableopt.campaign.team import Work
 
-    return Call(Work(*work), words, limits, shown, file).run(data)
+    f, *options = work
+    if words.limits and limits.stop_when is not None:
+        raise ValueError("expected no stop_when=... beside constraints, got both: use target=..., which knows limits")
+    return Call(Work(Measuring(f, words.outputs), *options), words, limits, shown, file).run(data)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypedDict, Unpack, overload
@@ -19,6 +19,7 @@ import numpy as np
 from stableopt.base.checks import whole
 from stableopt.base.values import Value
 from stableopt.campaign.events import DONE, STATUSES, Changed, Created, Imported, Ledger, Trial
+from stableopt.campaign.kept import margins, moments
 from stableopt.campaign.record import Record, confirmed, optimizer_of
 from stableopt.campaign.results import Audit, Result, named, worst_cases
 from stableopt.campaign.show import page, table
@@ -44,6 +45,7 @@ class Setup(TypedDict, total=False):
     model: GP | Learned | None
     minimize: bool
     value: str
+    constraints: Any
     algorithm: str | Algorithm
     beta: float | Schedule
     explore: float | Schedule | None
@@ -57,6 +59,7 @@ class Changes(TypedDict, total=False):
     ranges: Ranges
     tolerance: Any
     environment: Any
+    constraints: Any
     noise: float | str | None
     model: GP | Learned | None
     algorithm: str | Algorithm
@@ -159,12 +162,13 @@ class AskAndTell:
 
         trial: the trial that `ask` returned, its number, or the settings that were used. Settings near those of an
             open trial (rounded, or within the tolerance) answer it. Others are data of their own: a warning says so.
-        value: a number, or a dictionary with the number under the name of the values.
+        value: a number, or a dictionary with the number under the name of the values. With constraints, a dictionary
+            with their numbers, too; one that was not measured is left out, or None.
         at: the settings that were really used, where they are not those that were asked for.
-        noise: the standard deviation of this value.
+        noise: the standard deviation of this value (constraints have that of their model).
         failed: in place of a value, why there is none.
         """
-        outcome = Outcome.of(self._record.words.value, value, noise, failed)
+        outcome = Outcome.of(self._record.words.outputs, value, noise, failed)
         told = self._record.decide(self.who, lambda desk: desk.told(trial, outcome, at))
         recorded = self.trial(told.trial)
         if not told.serves and (remark := recorded_as(recorded, self.ledger)):
@@ -178,7 +182,7 @@ class AskAndTell:
 
         The earlier outcome stays in the history of the trial.
         """
-        outcome = Outcome.of(self._record.words.value, value, noise, failed)
+        outcome = Outcome.of(self._record.words.outputs, value, noise, failed)
         return self.trial(self._record.decide(self.who, lambda desk: desk.corrected(trial, outcome, at)).trial)
 
     def abandon(self, trial: Any, why: str = "") -> Trial:
@@ -195,7 +199,7 @@ class AskAndTell:
         added: list[Imported] = []
 
         def decide(desk: Desk) -> Imported | None:
-            added[:] = [desk.imported(known, places, words.value)]
+            added[:] = [desk.imported(known, places)]
             return None if not again and _has(desk.ledger, added[0]) else added[0]
 
         if self._record.decide(self.who, decide) is None:
@@ -203,7 +207,7 @@ class AskAndTell:
         return list(range(added[0].first, added[0].first + len(added[0].rows)))
 
     def change(self, **words: Unpack[Changes]) -> None:
-        """Other ranges, another tolerance, another environment: what is not given stays, and all data are kept.
+        """Other ranges, tolerance, environment or limits: what is not given stays, and all data are kept.
 
         It is refused where a trial does not fit, such as one outside the new ranges.
         """
@@ -231,7 +235,8 @@ class AskAndTell:
 class Campaign(AskAndTell):
     """Experiments that are asked for and told one by one, or n at a time; in memory, or in a file that survives all.
 
-    ranges, tolerance, environment, value, noise, initial, seed, model, beta, explore, algorithm: as in `maximize`.
+    ranges, tolerance, environment, value, constraints, noise, initial, seed, model, beta, explore, algorithm: those of
+        `maximize`.
     minimize: whether small values are good.
     data: earlier experiments, in the forms of `maximize`, or as the path of a CSV file.
     file: an SQLite database. If it is there, the campaign goes on: then the words must be the same.
@@ -271,22 +276,38 @@ class Campaign(AskAndTell):
         """Write all that is known as one HTML file, for people: see `stableopt.plots.report`, which draws it."""
         return page(self, file)
 
-    def predict(self, points: Any) -> Prediction:
-        """Mean and standard deviation of f at a point, or at many: dictionaries, rows of an array, or a table."""
-        state = self._record.optimizer().state
+    def predict(self, points: Any, of: str | None = None) -> Prediction:
+        """Mean and standard deviation of f at a point, or at many: dictionaries, rows of an array, or a table.
+
+        of: the name of a constraint, whose mean and standard deviation are wanted in place of those of the value.
+        """
+        state, sign = self._record.optimizer().state, self._record.words.sign
         rows, one = points_of(points, state.setting)
-        mean, variance = state.moments([state.setting.translation.point_index(row) for row in rows])
-        mean, std = self._record.words.sign * mean, np.sqrt(variance)
+        indices = [state.setting.translation.point_index(row) for row in rows]
+        limited = self._limited(of)
+        mean, variance = state.moments(indices) if limited is None else moments(state, limited, indices)
+        mean, std = sign * mean if limited is None else mean, np.sqrt(variance)
         return Prediction(float(mean[0]), float(std[0])) if one else Prediction(mean, std)
 
-    def bounds(self, decisions: Any) -> Any:
-        """The bounds on the worst case of a decision, or a list of them for many: in any of the forms of `predict`."""
-        state = self._record.optimizer().state
+    def bounds(self, decisions: Any, of: str | None = None) -> Any:
+        """The bounds on the worst case of a decision, or a list of them for many: in any of the forms of `predict`.
+
+        of: the name of a constraint; then, what is known of its limits at the decision, as in ``result.constraints``.
+        """
+        state, sign = self._record.optimizer().state, self._record.words.sign
         rows, one = points_of(decisions, state.setting, decisions=True)
-        found = worst_cases(
-            state, [state.setting.translation.decision_index(row) for row in rows], self._record.words.sign
+        indices, limited = [state.setting.translation.decision_index(row) for row in rows], self._limited(of)
+        found: Sequence[Any] = (
+            worst_cases(state, indices, sign) if limited is None else margins(state, limited, indices)
         )
         return found[0] if one else found
+
+    def _limited(self, of: str | None) -> int | None:
+        """Which constraint has this name, from 0; None: it is that of the value, or none is given."""
+        names = self._record.words.outputs
+        if of is not None and of not in names:
+            raise ValueError(f"expected the name of the value or of a constraint, {list(names)}, got {of!r:.200}")
+        return None if of in (None, names[0]) else names.index(str(of)) - 1
 
     def close(self) -> None:
         """Close the file. Whatever was told is in it already."""

@@ -11,6 +11,7 @@ from stableopt.base.arrays import Array
 from stableopt.base.checks import is_number, whole
 from stableopt.base.threads import threads_for
 from stableopt.campaign.comparison import NOMINAL, REPORTED, TRIED, ComparedDecision, Comparison
+from stableopt.loop.outputs import valued
 from stableopt.loop.perturbing import Chance, draws
 from stableopt.loop.state import State
 from stableopt.loop.tolerances import quiet
@@ -44,8 +45,8 @@ def _nominal(state: State) -> Any:
 
 
 def _hints(state: State, decisions: Sequence[Any]) -> Hints[Any]:
-    best = list(dict.fromkeys(decisions))[-32:]
-    return Hints(best, [r.point_index for r in state.rounds], [r.y for r in state.rounds])
+    best, rounds = list(dict.fromkeys(decisions))[-32:], valued(state.rounds)
+    return Hints(best, [r.point_index for r in rounds], [r.y for r in rounds])
 
 
 def _rows(

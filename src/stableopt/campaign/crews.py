@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from stableopt.base.checks import is_whole
-from stableopt.campaign.measuring import Objective, Outcome, measure, said
+from stableopt.campaign.measuring import Measuring, Outcome, said
 
 Answer = Outcome | BaseException
 FORMS = 'workers as a number of processes, as "processes", "threads" or an Executor, or as such as ("threads", 8)'
@@ -51,10 +51,10 @@ class Crew(Protocol):
         """End what is ours; what is under way is lost."""
 
 
-def attempt(f: Objective, point: Any) -> Answer:
+def attempt(f: Measuring, point: Any) -> Answer:
     """What workers do."""
     try:
-        return measure(f, point)
+        return f(point)
     except BaseException as error:  # what is wrong with the function, or ends a program, ends the call
         return _portable(error)
 
@@ -68,7 +68,7 @@ def _portable(error: BaseException) -> BaseException:
     return error
 
 
-def crew_of(f: Objective, workers: Any) -> Callable[[], Crew] | None:
+def crew_of(f: Measuring, workers: Any) -> Callable[[], Crew] | None:
     """What makes the crew that a user means; None: nobody else measures. What cannot be meant is refused."""
     kind, count = workers if isinstance(workers, tuple) and len(workers) == 2 else (workers, None)
     if is_whole(kind, 1) and count is None:
@@ -94,12 +94,12 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _pickled(f: Objective) -> bytes:
+def _pickled(f: Measuring) -> bytes:
     try:
         return pickle.dumps(f)
     except Exception as error:  # whatever the objects that it holds raise
         raise TypeError(
-            f"expected a function that can be sent to another process, got {f!r:.200} ({error}): use "
+            f"expected a function that can be sent to another process, got {f.f!r:.200} ({error}): use "
             'workers="threads", or define it with def at the top of a file'
         ) from None
 
@@ -242,7 +242,7 @@ class Threads(Executor):
 class Futures:
     """The workers of an executor."""
 
-    def __init__(self, f: Objective, executor: Any, count: int) -> None:
+    def __init__(self, f: Measuring, executor: Any, count: int) -> None:
         self._f, self._executor, self._count = f, executor, count
         self._busy: dict[int, Future[Any]] = {}
         self._late: dict[int, Future[Any]] = {}

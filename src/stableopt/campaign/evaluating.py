@@ -13,7 +13,7 @@ import numpy as np
 
 from stableopt.campaign.calls import Limits, ObjectiveError, Shown
 from stableopt.campaign.campaign import Campaign
-from stableopt.campaign.events import DONE, OPEN, Trial
+from stableopt.campaign.events import OPEN, Trial
 from stableopt.campaign.measuring import Outcome, said
 from stableopt.campaign.results import Assessment, Result, named
 from stableopt.campaign.team import Alone, Source, Team, Work
@@ -112,7 +112,7 @@ class Call:
 
     def _evaluate_once(self, source: Source) -> Result[Any]:
         trial, outcome = source.next()
-        y, error = outcome
+        values, error = outcome
         _tell(self.campaign, trial, outcome)
         failed = self.campaign.ledger.failed_in_a_row
         if failed >= MOST_FAILURES or (failed == self.limits.evaluations and not self._known):
@@ -121,7 +121,8 @@ class Call:
         try:
             return self._result("running")
         except Exception as refused:  # by a model of the user's own, say: the value may have taken a day to measure
-            kept = f"the value {y} at {readable(trial.point)} was measured, but could not be added"
+            shown = ", ".join(map(str, (values or {}).values()))
+            kept = f"the value {shown} at {readable(trial.point)} was measured, but could not be added"
             self.refused = (f"{kept}: {said(refused)}",)
             refused.add_note(kept)
             raise
@@ -129,7 +130,7 @@ class Call:
     @property
     def _known(self) -> bool:
         """Whether there is a value."""
-        return self.campaign.counts[DONE] > 0
+        return self.campaign.ledger.known
 
     def ask(self) -> Trial:
         """What to measure next: an attack, if the decision is good enough or the budget is about to end."""
@@ -149,9 +150,11 @@ class Call:
     def _good_enough(self, result: Result[Any]) -> str:
         """Why the decision is good enough; nothing if it is not, or nothing is known of it."""
         target, sure = self.limits.target, self.limits.stop_when
-        if target is not None and self._known and result.regret_bound <= target:
+        if not self._known or (target, sure) == (None, None) or result.feasible not in (None, "certified"):
+            return ""
+        if target is not None and result.regret_bound <= target:
             return "target"
-        asked = sure is not None and self._known and result.health.trusted
+        asked = sure is not None and result.health.trusted
         return "confidence" if asked and result.done().reaches(sure) else ""
 
     def _result(self, stopped: str) -> Result[Any]:
@@ -165,7 +168,7 @@ class Call:
             result: Result[Any] | None = self._result(stopped)
         except Exception:  # a model of the user's that cannot take the last value: then without it
             result = None if self.last is None else self.last.but(stopped)
-        if result is not None and not result.optimizer.rounds:
+        if result is not None and not result.state.objective.t:
             result = None
         known = {"result": result, "errors": (*self.campaign.ledger.errors, *self.refused)}
         for name, what in known.items():
@@ -182,8 +185,8 @@ def assessed(words: Words, data: Any) -> Assessment[Any]:
 
 def _tell(campaign: Campaign, trial: Trial, measured: Outcome) -> None:
     """An interrupt waits until the value is recorded, which may have taken a day to measure."""
-    y, error = measured
-    outcome: dict[str, Any] = {"failed": error} if y is None else {"value": y}
+    values, error = measured
+    outcome: dict[str, Any] = {"failed": error} if values is None else {"value": values}
     try:
         campaign.tell(trial.number, **outcome)
     except KeyboardInterrupt:
@@ -195,11 +198,12 @@ def _tell(campaign: Campaign, trial: Trial, measured: Outcome) -> None:
 def _show(result: Result[Any], done: int, evaluations: int) -> None:
     """One line that tells how good the answer is by now."""
     line = f"stableopt {done}/{evaluations}"
-    if result.optimizer.rounds:
+    if result.state.objective.t:
         worst, better = result.worst_case, result.regret_bound
         sign = "≥" if result.sign > 0 else "≤"
         bound = worst.lower if result.sign > 0 else worst.upper
         line += f"  worst case {sign} {bound:.4g}"
         if math.isfinite(better):  # an audit knows nothing of other decisions
             line += f", the best possible is at most {better:.3g} better"
+        line += "" if result.feasible is None else f", limits: {result.feasible}"
     print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)

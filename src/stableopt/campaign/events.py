@@ -132,8 +132,14 @@ class Trial:
         """The event with its outcome, the last one if it was corrected."""
         return next((e for e in reversed(self.history) if isinstance(e.what, Told | Imported)), None)
 
+    @property
+    def shown(self) -> str:
+        """Its values; where there are several, with their names."""
+        named = len(self.values) > 1
+        return ", ".join(f"{name} {v:.6g}" if named else f"{v:.6g}" for name, v in self.values.items())
+
     def __repr__(self) -> str:
-        outcome = {OPEN: "", DONE: f" = {', '.join(f'{v:.6g}' for v in self.values.values())}"}
+        outcome = {OPEN: "", DONE: f" = {self.shown}"}
         why = f": {self.why}" if self.why else ""
         return f"Trial({self.number}, {self.settings}, {self.status}{outcome.get(self.status, why)})"
 
@@ -224,6 +230,11 @@ class Ledger:
         return next((i for i, t in enumerate(reversed(last)) if t.status == DONE), len(last))
 
     @property
+    def known(self) -> bool:
+        """Whether there is a value to go by: what is known of constraints alone is not enough."""
+        return any(self.said.value in t.values for t in self.trials.values())
+
+    @property
     def errors(self) -> tuple[str, ...]:
         """What went wrong in trials that failed."""
         return tuple(t.why for t in self.trials.values() if t.status == FAILED and t.why)
@@ -231,12 +242,14 @@ class Ledger:
     def measurement(self, number: int) -> Measurement[Any]:
         """What a model learns from a trial; it maximises."""
         trial, sign = self.trials[number], self.said.sign
-        value = trial.values.get(self.said.value)
+        value, *others = (trial.values.get(name) for name in self.said.outputs)
+        measured = dict(zip(self.said.outputs[1:], others, strict=True)) or None
         lower: float | None = -math.inf if trial.lower is None else sign * trial.lower
         if trial.history[0].seq < self.generation:
             lower = None  # a bound of the time before a correction or a change says nothing now
         decision = trial.decision if trial.serves else None
-        return Measurement(trial.settings, None if value is None else sign * value, decision, trial.noise, lower)
+        y = None if value is None else sign * value
+        return Measurement(trial.settings, y, decision, trial.noise, lower, measured)
 
 
 def _imported(number: int, row: tuple[Any, Mapping[str, float], float | None], event: Event) -> Trial:

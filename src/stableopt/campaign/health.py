@@ -16,7 +16,9 @@ import numpy as np
 from stableopt.base.arrays import Array
 from stableopt.campaign.inputs import idle
 from stableopt.loop.answers import readable
-from stableopt.loop.measurements import Data
+from stableopt.loop.measurements import Data, Round
+from stableopt.loop.outputs import Output, valued
+from stableopt.loop.setting import Setting
 from stableopt.loop.state import State
 from stableopt.model.residuals import leave_one_out, left_out, most_unusual
 
@@ -46,32 +48,39 @@ class Health(NamedTuple):
 
 def health(state: State) -> Health:
     """How far the model of a state can be trusted."""
-    t, learned = state.t, state.objective.learned is not None
+    known = health_of(state.setting, state.objective, valued(state.rounds))
+    return known._replace(idle=idle(state)) if known.trusted and _FEWEST <= state.objective.t <= _CHECKED else known
+
+
+def health_of(setting: Setting, output: Output, rounds: Sequence[Round]) -> Health:
+    """How far the model of a quantity can be trusted, from the rounds in which it was measured."""
+    t, learned, belief = len(rounds), output.learned is not None, output.belief
     if t < _FEWEST:
         return Health(False, f"too early to say: {t} value{'s' if t != 1 else ''} so far")
     if t > _CHECKED:
         return Health(True, "too many values to compare each of them with all others")
-    likely = state.belief.likely
-    data = Data.of(state.rounds)
-    seen = state.setting.inputs(data.points, learned), data.y, state.belief.noise_of(t, data.noise)
+    likely = belief.likely
+    data = Data.of(rounds)
+    seen = setting.inputs(data.points, learned), data.y, belief.noise_of(t, data.noise)
     posterior = likely.condition(*seen)
     mean, std = left_out(posterior)
     residuals, far = (data.y - mean) / std, _far(t)
     usual = likely.noise if data.noise is None else np.where(np.isnan(data.noise), likely.noise, data.noise)
     sizes = np.abs(data.y - mean) / np.sqrt(np.maximum(std**2 - posterior.noise_variance, 0.0) + usual**2)
     # One outlier may widen a mixture so far that it is nothing unusual there.
-    single = state.belief.single
+    single = belief.single
     most = most_unusual(residuals if single is None else leave_one_out(single.condition(*seen)))
     unusual = [int(i) for i in np.argsort(-sizes, kind="stable") if sizes[i] > far or i == most]
-    trials, first = tuple(i + 1 for i in unusual), unusual[:1]
+    trials, first = tuple(rounds[i].t for i in unusual), unusual[:1]
     named = trials, float(sizes[first].sum()), float(mean[first[0]]) if first else math.nan
     doubt = _too_early(t, len(likely.kernel.params) + 2) if learned else ""
-    light = {i for i, noise in enumerate(state.belief.noises) if noise is not None}
+    light = {i for i, noise in enumerate(belief.noises) if noise is not None}
     heavy = [i for i in unusual if i not in light]
     doubt = doubt or _wrong(residuals, heavy)
     if doubt:
         return Health(False, doubt, *named)
-    return Health(True, _words(heavy, [i for i in unusual if i in light]), *named, idle(state))
+    both = ([rounds[i].t for i in unusual if (i in light) == lost] for lost in (False, True))
+    return Health(True, _words(*both), *named)
 
 
 def remarks(state: State, known: Health, sign: int) -> list[tuple[str, str]]:
@@ -79,12 +88,14 @@ def remarks(state: State, known: Health, sign: int) -> list[tuple[str, str]]:
     lines = []
     if known.unusual:
         number = known.unusual[0]
-        first, light = state.rounds[number - 1], state.belief.noise_of(number)
+        first, rounds = state.rounds[number - 1], valued(state.rounds)
+        at = next(i for i, r in enumerate(rounds) if r.t == number)
+        light = state.belief.noise_of(at + 1)
         seen = f"{sign * first.y:.4g} at {readable(first.point)} is {known.off:.2g} standard deviations off"
-        lost = light is not None and not math.isnan(light[number - 1])
+        lost = light is not None and not math.isnan(light[at])
         effect = "it has lost its weight" if lost else 'it widens all bounds (noise="robust" takes its weight)'
         remedy = "correct it if it is a mistake, else measure there again"
-        middle = float(np.median([r.y for r in state.rounds]))  # an outlier may have spoiled what others foretell
+        middle = float(np.median([r.y for r in rounds]))  # an outlier may have spoiled what others foretell
         unit = _unit(first.y, known.foretold) or _unit(first.y, middle)
         lines.append(("unusual", f"{seen} what all others say{unit}: {effect}; {remedy}"))
     if known.idle:
@@ -108,7 +119,7 @@ def _words(heavy: Sequence[int], light: Sequence[int]) -> str:
     kinds = (heavy, "widens all bounds", "widen all bounds"), (light, "has lost its weight", "have lost their weight")
     said = []
     for trials, one, many in kinds:
-        numbers = " and ".join(str(i + 1) for i in trials)
+        numbers = " and ".join(str(number) for number in trials)
         if len(trials) == 1:
             said.append(f"an unusual value at trial {numbers} {one}")
         elif trials:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from stableopt.loop.measurements import Data
+from stableopt.loop.outputs import valued
 from stableopt.loop.state import State
 
 _POINTS = 256
@@ -27,10 +28,10 @@ def idle(state: State) -> tuple[str, ...]:
 
 def effects(state: State) -> tuple[list[tuple[str, float]], float]:
     """T of every input by its name, and how much of the variation of f is unknown, as a share of what is known."""
-    learned, data = state.objective.learned is not None, Data.of(state.rounds)
+    learned, data = state.objective.learned is not None, Data.of(valued(state.rounds))
     points = state.candidates()
     X = state.setting.inputs(points[:: max(1, len(points) // _POINTS)], learned)
-    noise = state.belief.noise_of(state.t, data.noise)
+    noise = state.belief.noise_of(state.objective.t, data.noise)
     posterior = state.belief.likely.condition(state.setting.inputs(data.points, learned), data.y, noise)
     mean, variance = posterior(X)
     spread = max(float(mean.var()), 1e-300)

@@ -1,44 +1,79 @@
-"""One evaluation of a user's function: a value, or why there is none. Whoever measures calls this, in any process."""
+"""One evaluation of a user's function: values by name, or why there are none. Whoever measures calls this, anywhere."""
 
 from __future__ import annotations
 
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from stableopt.base.checks import LARGEST_VALUE, is_value
 
 Objective = Callable[[Any], Any]
-Outcome = tuple[float | None, str]
-"""A value and "", or None and why there is none."""
+Outcome = tuple[Mapping[str, float] | None, str]
+"""Values by name and "", or None and why there are none."""
 
 
-def measure(f: Objective, point: Any) -> Outcome:
-    """One value of f, or None and why there is none."""
-    where = point.tolist() if isinstance(point, np.ndarray) else copy.copy(point)  # f may change the point
-    try:
-        y = f(point)
-    except Exception as error:  # what a user's function may raise is not for us to know
-        return None, f"{said(error)} (at {where})"
-    if np.ma.is_masked(y):
-        return None, f"a masked value (at {where})"
-    try:
-        wrong = y is None or isinstance(y, str | bytes | Sequence | Mapping) or np.asarray(y).dtype.kind not in "biufO"
-        number = math.nan if wrong else float(np.asarray(y).reshape(()))
-    except OverflowError:
-        number, wrong = math.inf, False
-    except (TypeError, ValueError):
-        wrong = True
-    if wrong:
-        raise TypeError(
-            f"expected the function to return one number (NaN where that failed), got {y!r:.200} at {where}"
+class Measuring(NamedTuple):
+    """A user's function, and the names of what it returns: that of the value first, then those of constraints."""
+
+    f: Objective
+    names: tuple[str, ...] = ("value",)
+
+    def __call__(self, point: Any) -> Outcome:
+        """What f says of a point. One that was not measured is left out; if none was, why."""
+        where = point.tolist() if isinstance(point, np.ndarray) else copy.copy(point)  # f may change the point
+        try:
+            y = self.f(point)
+        except Exception as error:  # what a user's function may raise is not for us to know
+            return None, f"{said(error)} (at {where})"
+        given = by_name(y, self.names[0])
+        if y is not None:  # which nobody means: the function forgot to return anything
+            given = {name: math.nan if v is None else v for name, v in given.items()}
+        read = {name: _number(given[name]) for name in self.names if name in given}
+        found = {name: number for name, number in read.items() if number is not None}
+        if len(found) < len(self.names):
+            raise TypeError(f"expected the function to return {self._expected}, got {y!r:.200} at {where}")
+        values = {name: number for name, number in found.items() if is_value(number)}
+        if values:
+            return values, ""
+        return (
+            None,
+            f"{', '.join(_why(n if len(found) > 1 else 'the value', v) for n, v in found.items())} (at {where})",
         )
-    if not is_value(number):
-        return None, f"the value {number}{f', beyond {LARGEST_VALUE:g}' if math.isfinite(number) else ''} (at {where})"
-    return number, ""
+
+    @property
+    def _expected(self) -> str:
+        if len(self.names) == 1:
+            return "one number (NaN where that failed)"
+        return f"numbers for {list(self.names)} by name (None or NaN where one was not measured)"
+
+
+def by_name(y: Any, value: str) -> dict[str, Any]:
+    """What was measured by name: y is the value, a dictionary, or the value and a dictionary of the others."""
+    if isinstance(y, tuple) and len(y) == 2 and isinstance(y[1], Mapping) and value not in y[1]:
+        return {value: y[0], **y[1]}
+    return dict(y) if isinstance(y, Mapping) else {value: y}
+
+
+def _number(y: Any) -> float | None:
+    """A number that was returned, NaN if it says that there is none; None if it cannot be meant as a number."""
+    if np.ma.is_masked(y):
+        return math.nan
+    if y is None or isinstance(y, str | bytes | Sequence | Mapping):
+        return None
+    try:
+        return float(np.asarray(y).reshape(())) if np.asarray(y).dtype.kind in "biufO" else None
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        return None
+
+
+def _why(name: str, number: float) -> str:
+    return f"{name} {number}{f', beyond {LARGEST_VALUE:g}' if math.isfinite(number) else ''}"
 
 
 def said(error: BaseException) -> str:

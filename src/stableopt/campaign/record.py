@@ -175,9 +175,8 @@ def optimizer_of(words: Words) -> Optimizer:
     algorithm = FRONT_DOOR.algorithm if words.algorithm is None else words.algorithm
     beta = FRONT_DOOR.beta if words.beta is None else words.beta
     options: Any = {"algorithm": algorithm, "beta": beta, "explore": words.explore}
-    optimizer = Optimizer(
-        words.domain, words.uncertainty, words.prior, **options, initial=words.initial, seed=words.seed
-    )
+    options |= {"initial": words.initial, "seed": words.seed, "constraints": words.limits}
+    optimizer = Optimizer(words.domain, words.uncertainty, words.prior, **options)
     if words.decision is not None:
         optimizer.algorithm = attacking(Given(optimizer.state.setting.translation.decision_index(words.decision)))
     return optimizer

@@ -22,6 +22,7 @@ from stableopt.base.checks import numbers
 from stableopt.campaign.attacks import attacked
 from stableopt.campaign.done import FEWEST, Done, done
 from stableopt.campaign.health import Health, health, remarks
+from stableopt.campaign.kept import Kept, lines, rank, word
 from stableopt.campaign.questions import Questions
 from stableopt.campaign.show import pictures, table
 from stableopt.loop.answers import Report, readable
@@ -54,7 +55,7 @@ class WorstCase(NamedTuple):
     upper: float
 
 
-class Answer(Questions, Generic[Decision]):
+class Answer(Kept, Questions, Generic[Decision]):
     """A decision with its bounds, from an optimiser and a sign."""
 
     label: str = "value"
@@ -77,6 +78,8 @@ class Answer(Questions, Generic[Decision]):
 
     def proved(self) -> Self:
         """The same answer with bounds that are proved, not searched for: as `Optimizer.report` does with a proof."""
+        if self._state.constraints:
+            raise ValueError("expected an answer without constraints for a proof, got one with constraints")
         answer = copy(self)
         vars(answer)["report"] = proved(self._state, self.report)
         return answer
@@ -111,10 +114,15 @@ class Answer(Questions, Generic[Decision]):
     def evaluations(self) -> list[Measurement[Any]]:
         """All that is known of f, in order; failed evaluations come last."""
         rounds, failures = self._state.rounds, self._state.failures
-        values: list[float | None] = [*(self.sign * r.y for r in rounds), *(None for _ in failures)]
         return [
-            Measurement(r.point, value, r.decision if r.asked else None, r.noise)
-            for r, value in zip((*rounds, *failures), values, strict=True)
+            Measurement(
+                r.point,
+                None if math.isnan(r.y) else self.sign * r.y,
+                r.decision if r.asked else None,
+                r.noise,
+                measured=r.measured,
+            )
+            for r in (*rounds, *failures)
         ]
 
     def profile(self, factors: ArrayLike | None = None) -> Profile:
@@ -143,17 +151,20 @@ class Answer(Questions, Generic[Decision]):
                 raise
             known = self.report if factor == 1 else report(state, self.optimizer.algorithm.reporting)
             worst = _worst_case(known, self.sign)
-            rows.append(ProfileRow(factor, known.decision, worst, self.sign * known.optimum_upper))
+            rows.append(ProfileRow(factor, known.decision, worst, self.sign * known.optimum_upper, known.feasible))
         if shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
         return Profile(tuple(rows), self.sign)
 
     def __repr__(self) -> str:
         kind, t = type(self).__name__, self._state.t
-        if not t:
+        if not self._state.objective.t:
             return f"{kind}(nothing is known yet)"
         low, high = self.worst_case[1:]
-        return f"{kind}({readable(self.decision)}: worst case between {low:.4g} and {high:.4g}, after {t} values)"
+        limits = "" if self.feasible is None else f", limits: {self.feasible}"
+        return (
+            f"{kind}({readable(self.decision)}: worst case between {low:.4g} and {high:.4g}{limits}, after {t} values)"
+        )
 
     def _repr_html_(self) -> str:
         """The numbers that matter as a table, and the pictures, for notebooks."""
@@ -176,7 +187,9 @@ class Answer(Questions, Generic[Decision]):
         known = self.report
         searched = "searched: independent starts agree" if known.settled else "searched, not proved"
         how = "exact" if known.exact else "proved" if known.proved else searched
-        return [("optimum", f"no decision has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})")]
+        others = "no decision" if known.feasible is None else "no decision that may keep all limits"
+        bound = f"{others} has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})"
+        return [*lines(self), *([] if known.feasible == "impossible" else [("optimum", bound)])]
 
 
 Named = TypeVar("Named", bound=Answer[Any])
@@ -209,6 +222,8 @@ class Result(Answer[Decision]):
         the noise of one of them, if that is larger. It is what the model says, from joint draws of the worst cases of
         all contenders; how often it is right was measured (docs/trust.md).
         """
+        if self._state.constraints:
+            raise ValueError("expected an answer without constraints, got one whose contenders may break limits")
         early = self._state.t < FEWEST
         return done(self._state, None if early else self.report.decision_index, self.health, eta)
 
@@ -220,7 +235,11 @@ class Result(Answer[Decision]):
         state = self._state
         failed = f", {len(state.failures)} failed" if state.failures else ""
         stopped = f" (stopped by {self.stopped})" if self.stopped else ""
-        known = super()._lines() if state.t else [("decision", "nothing is known yet: tell at least one value first")]
+        known = (
+            super()._lines()
+            if state.objective.t
+            else [("decision", "nothing is known yet: tell at least one value first")]
+        )
         return [*known, ("after", f"{state.t} values{failed}{stopped}")]
 
     def __str__(self) -> str:
@@ -229,8 +248,8 @@ class Result(Answer[Decision]):
 
     def _compared(self) -> list[tuple[str, str]]:
         confirmed = isinstance(self.optimizer.algorithm.reporting, Confirmed)
-        lines = [*super()._compared(), ("done", str(self.done()))]
-        return [*lines, *(attacked(self._state, self.report, self.sign) if confirmed else ())]
+        known = super()._compared() if self.feasible else [*super()._compared(), ("done", str(self.done()))]
+        return [*known, *(attacked(self._state, self.report, self.sign) if confirmed else ())]
 
 
 class Audit(Result[Decision]):
@@ -258,6 +277,8 @@ class Assessment(Answer[Decision]):
     @cached_property
     def decisions(self) -> list[tuple[Any, float, float]]:
         """Every past decision with the bounds on its worst case, the best guarantee first."""
+        if self._state.constraints:
+            return [self._seen(*each) for each in self._leading]
         best, first = self._leading, {index for index, _, _ in self._leading}
         others = [index for index in self._past if index not in first]
         if not others:
@@ -273,8 +294,14 @@ class Assessment(Answer[Decision]):
 
     @cached_property
     def _leading(self) -> list[tuple[Any, float, float]]:
-        """The best of the past decisions: only these are solved for where no more are looked at."""
-        return self._state.leading(self._past, _SHOWN)
+        """The best of the past decisions: only these are solved for where no more are looked at.
+
+        With constraints all of them are: those that keep the limits come first, those that break one last.
+        """
+        if not self._state.constraints:
+            return self._state.leading(self._past, _SHOWN)
+        ends = zip(self._past, *self._state.bounds_of(self._past), strict=True)
+        return sorted(ends, key=lambda each: (rank(self._state, each[0]), -each[1]))
 
     def _seen(self, index: Any, lower: float, upper: float) -> tuple[Any, float, float]:
         ends = (float(lower), float(upper)) if self.sign > 0 else (-float(upper), -float(lower))
@@ -285,12 +312,13 @@ class Assessment(Answer[Decision]):
         failed = len(self._state.failures)
         without = f" ({failed} without a value left out)" if failed else ""
         lines.append(f"{'past':<12}{len(self._past)} decisions{without}, the best guarantees first:")
-        seen = [self._seen(*each) for each in self._leading]
-        lines += [f"{'':<12}{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in seen]
-        return "\n".join(lines)
+        seen = [self._seen(*each) for each in self._leading[:_SHOWN]]
+        limits = [word(self._state, index) for index, _, _ in self._leading[:_SHOWN]]
+        shown = [f"{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in seen]
+        return "\n".join([*lines, *(f"{'':<12}{text}{end}" for text, end in zip(shown, limits, strict=True))])
 
     def _repr_html_(self) -> str:
-        seen = [self._seen(*each) for each in self._leading]
+        seen = [self._seen(*each) for each in self._leading[:_SHOWN]]
         past = [(readable(d), low, high) for d, low, high in seen]
         header = ("past decision", "worst case from", "to")
         return super()._repr_html_() + table(header, past, "The best guarantees of the past")
@@ -303,6 +331,7 @@ class ProfileRow(NamedTuple):
     decision: Any
     worst_case: WorstCase
     optimum_bound: float
+    feasible: str | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -335,7 +364,8 @@ class Profile:
         lines = ["tolerance   worst case between     decision"]
         for row in self.rows:
             low, high = row.worst_case.lower, row.worst_case.upper
-            lines.append(f"{row.factor:>8.3g}×   {low:>9.4g} {high:>9.4g}    {readable(row.decision)}")
+            limits = "" if row.feasible is None else f" (limits: {row.feasible})"
+            lines.append(f"{row.factor:>8.3g}×   {low:>9.4g} {high:>9.4g}    {readable(row.decision)}{limits}")
         return "\n".join(lines)
 
 

@@ -67,4 +67,5 @@ def from_study(study: Any, words: Words) -> Rows:
         raise ValueError(f"expected a study with directions {wanted}, got {directions}: is minimize=... right?")
     made = [t for t in study.trials if t.state.name == "COMPLETE" or (t.state.name == "FAIL" and t.params)]
     rows = [{**t.params, words.value: t.value if t.state.name == "COMPLETE" else None} for t in made]
+    rows = [r | {name: t.user_attrs.get(name) for name in words.outputs[1:]} for r, t in zip(rows, made, strict=True)]
     return rows, [f"trial {t.number} of the study" for t in made]

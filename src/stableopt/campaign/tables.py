@@ -27,6 +27,10 @@ NOISE = "noise"
 FORMS = "data as (X, y), as (X, y, noise), or as a table"
 
 
+Parts = tuple[list[Any], list[Mapping[str, Any]], list[Any]]
+"""Points, what was measured at each of them by name, and the noise of each value."""
+
+
 class Experiments(NamedTuple):
     """Measurements, and where each of them was found."""
 
@@ -38,7 +42,8 @@ def experiments(data: Any, words: Words, columns: Mapping[str, int] | None) -> E
     """What is in arrays (X, y) or (X, y, noise), or in a table whose column ``words.value`` holds the values.
 
     A table is a dictionary of columns, a DataFrame, a list of dictionaries, the path of a CSV file, or an Optuna
-    study. Its other columns are ignored, and so are rows of open and abandoned trials.
+    study. It has a column for every constraint; beside X, y may be a table of them. Other columns are ignored, and so
+    are rows of open and abandoned trials.
     """
     places = None
     if isinstance(data, str | os.PathLike):
@@ -46,25 +51,27 @@ def experiments(data: Any, words: Words, columns: Mapping[str, int] | None) -> E
     elif is_study(data):
         data, places = from_study(data, words)
     if isinstance(data, list) and data and all(isinstance(e, Measurement) for e in data):
-        points, given, noise = [list(part) for part in zip(*((e.point, e.value, e.noise) for e in data), strict=True)]
+        points, noise = [e.point for e in data], [e.noise for e in data]
+        given: list[Mapping[str, Any]] = [{**(e.measured or {}), words.value: e.value} for e in data]
     elif isinstance(data, tuple) and len(data) in (2, 3):
-        points, given, noise = _arrays(columns, *data)
+        points, given, noise = _arrays(words.outputs, columns, *data)
     else:
         rows = _records(data)
         places = [f"row {i} of the data, from 0" for i in range(len(rows))] if places is None else places
         made = [not (isinstance(r, Mapping) and r.get("status") in (OPEN, ABANDONED)) for r in rows]
         places = [place for place, keep in zip(places, made, strict=True) if keep]
-        points, given, noise = _table([r for r, keep in zip(rows, made, strict=True) if keep], words.value, columns)
+        points, given, noise = _table([r for r, keep in zip(rows, made, strict=True) if keep], words.outputs, columns)
     places = [f"row {i} of the data, from 0" for i in range(len(points))] if places is None else places
     known = []
-    for point, v, s, place in zip(points, given, noise, places, strict=True):
+    for point, row, s, place in zip(points, given, noise, places, strict=True):
         try:
-            value = _known(v)
+            value, *others = (_known(row.get(name)) for name in words.outputs)
+            measured = dict(zip(words.outputs[1:], others, strict=True)) or None
             seen = {n: _read(words, n, p) for n, p in point.items()} if isinstance(point, Mapping) else point
-            known.append(Measurement(seen, value, None, None if value is None else _std(s)))
+            known.append(Measurement(seen, value, None, None if value is None else _std(s), measured=measured))
         except ValueError as error:
             raise ValueError(f"{error} (in {place})") from None
-    if all(m.value is None for m in known):
+    if all(v is None for m in known for v in (m.value, *(m.measured or {}).values())):
         raise ValueError(f"expected data with at least one value, got {len(known)} without")
     return Experiments(known, places)
 
@@ -76,10 +83,9 @@ def points_of(given: Any, setting: Setting, *, decisions: bool = False) -> tuple
     if decisions and names is not None and isinstance(setting.domain, Space):
         own = setting.domain.flat_names or []
         names = {name: w for name, w in names.items() if name in own}
-    frame_like = hasattr(given, "columns") and hasattr(given, "__getitem__")
     if isinstance(given, Mapping) and not any(_is_column(v) for v in given.values()):
         return [given], True
-    if frame_like or isinstance(given, Mapping):
+    if _has_columns(given):
         rows = _records(given)
         return [row if names is None else {n: row[n] for n in row if n in names} for row in rows], False
     if isinstance(given, str) or not isinstance(given, Iterable):
@@ -109,7 +115,7 @@ def rows_of(trials: Iterable[Trial], words: Words) -> list[dict[str, Any]]:
             "asked": trial.history[0].time if trial.decision is not None else None,
         }
         rest |= {"told": None if last is None else last.time, "who": (last or trial.history[-1]).who}
-        values = {words.value: trial.values.get(words.value)}
+        values = {name: trial.values.get(name) for name in words.outputs}
         taken = {*named, *values}
         outer = [
             {name if name not in taken else f"trial {name}": v for name, v in part.items()} for part in (about, rest)
@@ -134,13 +140,18 @@ def _read(words: Words, name: str, value: Any) -> Any:
     return words.read(name, value.strip()) if isinstance(value, str) else value
 
 
-def _arrays(
-    columns: Mapping[str, int] | None, X: Any, y: Any, noise: Any = None
-) -> tuple[list[Any], list[Any], list[Any]]:
+def _arrays(names: Sequence[str], columns: Mapping[str, int] | None, X: Any, y: Any, noise: Any = None) -> Parts:
     rows = _records(X)
     points = rows if columns is None else [_named(row, columns) for row in rows]
     same = noise is None or (np.ndim(noise) == 0 and is_number(noise))
-    return points, _one_each(y, "values", rows), [noise] * len(rows) if same else _one_each(noise, "noises", rows)
+    if _has_columns(y):
+        given = _records(y)
+        _check_columns(given, names)
+        if len(given) != len(rows):
+            raise ValueError(f"expected as many values as points, got {len(given)} for {len(rows)} points")
+    else:
+        given = [{names[0]: v} for v in _one_each(y, "values", rows)]
+    return points, given, [noise] * len(rows) if same else _one_each(noise, "noises", rows)
 
 
 def _one_each(given: Any, what: str, rows: Sequence[Any]) -> list[Any]:
@@ -173,29 +184,45 @@ def _named(row: Any, columns: Mapping[str, int]) -> Any:
     return dict(zip(columns, values, strict=True))
 
 
-def _table(
-    rows: Sequence[Any], value: str, columns: Mapping[str, int] | None
-) -> tuple[list[Any], list[Any], list[Any]]:
-    if not all(isinstance(row, Mapping) and value in row for row in rows):
-        found = list(rows[0]) if isinstance(rows[0], Mapping) else f"{rows!r:.80}"
-        raise ValueError(f"expected {FORMS} with a column {value!r} (value=...) for the values, got {found}")
+def _table(rows: Sequence[Any], names: Sequence[str], columns: Mapping[str, int] | None) -> Parts:
+    _check_columns(rows, names)
     if columns is None:
         raise ValueError("expected named ranges for a table: use {name: (low, high)}, or give data as (X, y)")
-    if value in columns:
-        raise ValueError(f"expected another name for the values than that of a variable, got {value!r}: use value=...")
+    if names[0] in columns:
+        raise ValueError(
+            f"expected another name for the values than that of a variable, got {names[0]!r}: use value=..."
+        )
     missing = [name for name in columns if not all(name in row for row in rows)]
     if missing:
         raise ValueError(
             f"expected columns {list(columns)} in the data, got none for {missing}: there are {list(rows[0])}"
         )
     points = [{name: row[name] for name in columns} for row in rows]
-    told = NOISE not in (value, *columns)
-    return points, [row[value] for row in rows], [row.get(NOISE) if told else None for row in rows]
+    told = NOISE not in (*names, *columns)
+    return points, list(rows), [row.get(NOISE) if told else None for row in rows]
+
+
+def _check_columns(rows: Sequence[Any], names: Sequence[str]) -> None:
+    """A table has a column for the values, and one for every constraint."""
+    found = list(rows[0]) if rows and isinstance(rows[0], Mapping) else f"{rows!r:.80}"
+    if not all(isinstance(row, Mapping) and names[0] in row for row in rows):
+        raise ValueError(f"expected {FORMS} with a column {names[0]!r} (value=...) for the values, got {found}")
+    missing = [name for name in names if not all(name in row for row in rows)]
+    if missing:
+        raise ValueError(
+            f"expected a column for each constraint (None where it was not measured), got none for {missing}: there "
+            f"are {found}"
+        )
+
+
+def _has_columns(table: Any) -> bool:
+    """Whether it is a table of columns: a dictionary, or a DataFrame."""
+    return isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__"))
 
 
 def _records(table: Any) -> list[Any]:
     """The rows of a table: of columns (a dictionary, a DataFrame), or of rows."""
-    if hasattr(table, "columns") and hasattr(table, "__getitem__"):
+    if not isinstance(table, Mapping) and _has_columns(table):
         table = {name: table[name] for name in table.columns}
     if isinstance(table, str | bytes) or not isinstance(table, Iterable):
         raise ValueError(f"expected {FORMS}, got {table!r:.200}")

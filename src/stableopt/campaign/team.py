@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from stableopt.base.checks import number, whole
 from stableopt.campaign.crews import Answer, Crew, crew_of
 from stableopt.campaign.events import FAILED, Trial
-from stableopt.campaign.measuring import Objective, Outcome, measure
+from stableopt.campaign.measuring import Measuring, Outcome
 
 _GLANCE = 0.5  # seconds after which a wait is interrupted to look at the clock, and at Ctrl-C where waits hide it
 
@@ -35,7 +35,7 @@ class Campaign(Protocol):
     def trial(self, number: int) -> Trial:
         """As it is now."""
 
-    def correct(self, trial: int, value: float) -> Trial:
+    def correct(self, trial: int, value: Any) -> Trial:
         """Another outcome."""
 
     def abandon(self, trial: int, why: str) -> Trial:
@@ -45,15 +45,15 @@ class Campaign(Protocol):
 class Work(NamedTuple):
     """What measures: the function, by whom, for how long, and how often it is tried again."""
 
-    f: Objective
+    f: Measuring
     workers: Any = 1
     patience: float | None = None
     retries: int = 0
 
     def crew(self) -> Callable[[], Crew] | None:
         """What makes the crew; None: nobody else measures. What cannot be meant is refused."""
-        if not callable(self.f):
-            raise TypeError(f"expected a function of a point, got {self.f!r}")
+        if not callable(self.f.f):
+            raise TypeError(f"expected a function of a point, got {self.f.f!r}")
         whole(self.retries, 0, "retries as a whole number of at least 0")
         crew = crew_of(self.f, self.workers)
         if self.patience is not None:
@@ -92,7 +92,7 @@ class Alone:
     def next(self) -> Measured:
         trial = self._waiting.pop(0) if self._waiting else self._ask()
         for _ in range(self._work.retries + 1):
-            outcome = measure(self._work.f, copy.copy(trial.point))  # a copy, since f may change it
+            outcome = self._work.f(copy.copy(trial.point))  # a copy, since f may change it
             if outcome[0] is not None:
                 break
         return trial, outcome
@@ -208,6 +208,6 @@ class Team:
 
     def _came_late(self, trial: Trial, answer: Answer) -> None:
         """The value of a trial that was given up; if it is tried again, that one counts."""
-        value = None if isinstance(answer, BaseException) else answer[0]
-        if value is not None and self._campaign.trial(trial.number).status == FAILED:
-            self._campaign.correct(trial.number, value)
+        values = None if isinstance(answer, BaseException) else answer[0]
+        if values is not None and self._campaign.trial(trial.number).status == FAILED:
+            self._campaign.correct(trial.number, values)

@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from stableopt.base.checks import deviation, is_whole
 from stableopt.campaign.events import ABANDONED, OPEN, Abandoned, Changed, Imported, Ledger, Told, Trial
+from stableopt.campaign.measuring import by_name
 from stableopt.campaign.words import Words
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.reading import measured
@@ -26,29 +29,27 @@ _SHOWN = 5  # trials that an error names
 class Outcome(NamedTuple):
     """What came out: values by name, or why there are none; None where nothing was said."""
 
-    values: Mapping[str, float] | None
+    values: Mapping[str, float | None] | None
     failed: str | None
     noise: float | None
 
     @classmethod
-    def of(cls, name: str, value: Any, noise: Any, failed: Any) -> Outcome:
-        """The outcome as a user says it."""
+    def of(cls, names: Sequence[str], value: Any, noise: Any, failed: Any) -> Outcome:
+        """The outcome as a user says it; the name of the value comes first, those of constraints follow."""
         own = None if noise is None else deviation(noise, "noise as a standard deviation above 0")
         if failed is not None and failed is not False:
             if value is not None:
                 raise ValueError(f"expected a value or failed=..., got both: {value!r:.80} and {failed!r:.80}")
             return cls({}, "no reason given" if failed is True else str(failed), own)
-        if isinstance(value, Mapping):
-            if set(value) != {name}:
-                raise ValueError(f"expected values for {[name]}, got {list(value)}")
-            value = value[name]
         if value is None:
             return cls(None, None, own)
-        try:
-            y = measured(value)
-        except ValueError as error:
-            raise ValueError(str(error).replace("tell None for a failed evaluation", "failed=... says why")) from None
-        return cls(None if y is None else {name: y}, None, own)
+        given = by_name(value, names[0])
+        if not given or any(name not in names for name in given):
+            raise ValueError(f"expected values for {list(names)}, got {list(given)}")
+        if len(names) > 1 and not isinstance(value, Mapping | tuple):
+            example = f'{{"{names[0]}": {value!r:.40}, "{names[1]}": ...}}'
+            raise ValueError(f"expected values for {list(names)} by name, such as {example}, got {value!r:.200}")
+        return cls({name: _value(y, name, len(names) > 1) for name, y in given.items()}, None, own)
 
 
 class Desk(NamedTuple):
@@ -59,17 +60,18 @@ class Desk(NamedTuple):
 
     def told(self, trial: Any, outcome: Outcome, at: Any) -> Told:
         """The outcome of a trial, given by itself, by its number, or by the settings that were used."""
-        if outcome.values is None:
+        values = _measured(outcome.values or {})
+        if not values and outcome.failed is None:
             raise ValueError("expected a value, got none: tell(7, 12.4), or tell(7, failed='why') if there is none")
         told = self._at_settings(trial, at) if _are_settings(trial) else self._by_number(trial, at)
-        return replace(told, values=outcome.values, failed=outcome.failed, noise=outcome.noise)
+        return replace(told, values=values, failed=outcome.failed, noise=outcome.noise)
 
     def _by_number(self, trial: Any, at: Any) -> Told:
         known = self.numbered(trial)
         if known.status not in (OPEN, ABANDONED):
             event = known.told
             first = "" if event is None else f" by {event.who} on {event.time[:16].replace('T', ' at ')} (UTC)"
-            what = ", ".join(f"{v:.6g}" for v in known.values.values()) or f"it failed: {known.why}"
+            what = known.shown or f"it failed: {known.why}"
             raise ValueError(
                 f"expected an open trial, got trial {known.number}, which was told{first}: {what}; "
                 f"correct({known.number}, ...) replaces that"
@@ -98,7 +100,10 @@ class Desk(NamedTuple):
             placed = self._placed(known, at)
             told = replace(told, at=placed.at, serves=placed.serves)
         if outcome.values is not None:
-            told = replace(told, values=outcome.values, failed=outcome.failed)
+            kept = known.values if outcome.failed is None else {}
+            told = replace(told, values=_measured({**kept, **outcome.values}), failed=outcome.failed)
+            if not told.values and told.failed is None:
+                raise ValueError(f"expected a value that is left, got none: correct({known.number}, failed='why')")
         return told if outcome.noise is None else replace(told, noise=outcome.noise)
 
     def abandoned(self, trial: Any, why: str) -> Abandoned:
@@ -109,12 +114,13 @@ class Desk(NamedTuple):
             raise ValueError(f"expected an open trial, got trial {known.number}, which is {known.status}{remedy}")
         return Abandoned(known.number, str(why))
 
-    def imported(self, known: Sequence[Measurement[Any]], places: Sequence[str], name: str) -> Imported:
+    def imported(self, known: Sequence[Measurement[Any]], places: Sequence[str]) -> Imported:
         """Earlier experiments; an error says where the row is that it refuses."""
         rows = []
         for m, place in zip(known, places, strict=True):
             try:
-                rows.append((self.plain(m.point), {} if m.value is None else {name: m.value}, m.noise))
+                values = _measured({self.ledger.said.value: m.value, **(m.measured or {})})
+                rows.append((self.plain(m.point), values, m.noise))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{error} (in {place})") from None
         return Imported(self.ledger.next_number, tuple(rows))
@@ -180,6 +186,22 @@ class Desk(NamedTuple):
 
     def _apart(self, trial: Trial, done: Any) -> float:
         return apart(self.setting, self.setting.translation.point_index(trial.point), done)
+
+
+def _value(y: Any, name: str, several: bool) -> float | None:
+    """A number that somebody tells; of several, NaN says that this one was not measured."""
+    if several and isinstance(y, float | np.floating) and math.isnan(y):
+        return None
+    try:
+        return measured(y)
+    except ValueError as error:
+        remedy = f"None if {name} was not measured" if several else "failed=... says why"
+        raise ValueError(str(error).replace("tell None for a failed evaluation", remedy)) from None
+
+
+def _measured(values: Mapping[str, float | None]) -> dict[str, float]:
+    """What was measured of it."""
+    return {name: y for name, y in values.items() if y is not None}
 
 
 def recorded_as(trial: Trial, ledger: Ledger) -> str:

@@ -3,12 +3,14 @@
 ranges        {"temperature": (20, 90)}, [(20, 90)], or a domain
 tolerance     how far a decision may be off: 2.0, "2%", {"temperature": (-1.0, 2.0)}, or an uncertainty set
 environment   what can be set in the experiment but not afterwards: {"wind": (0, 12)}, or a list of scenarios
+constraints   what else is measured, and its limits: {"stress": (None, 14.0), "deflection": (-2.0, 2.0)}, or a list of
+              `Constraint` where one has a model or a noise of its own
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from stableopt.base.checks import is_number
+from stableopt.loop.constraints import Constraint
 from stableopt.model.gp import GP
 from stableopt.model.learning import Learned
 from stableopt.sets.candidates import Candidates
@@ -27,6 +30,8 @@ from stableopt.sets.variables import Range
 
 Ranges = Mapping[str, Any] | Sequence[Any] | Space | Domain
 """What `maximize` and a campaign take as ranges."""
+
+_FORMS = 'constraints such as {"stress": (None, 14.0), "deflection": (-2.0, 2.0)}'
 
 
 @dataclass(frozen=True)
@@ -51,12 +56,26 @@ class Words:
     seed: int = 0
     decision: Any = None
     """The decision that an audit attacks; None: the best one is searched for."""
+    constraints: Any = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.minimize, bool | np.bool_):
             raise ValueError(f"expected minimize=True or minimize=False, got {self.minimize!r:.200}")
         if not isinstance(self.value, str) or not self.value:
             raise ValueError(f"expected value=... as the name of the values, got {self.value!r:.200}")
+
+    @cached_property
+    def limits(self) -> tuple[Constraint, ...]:
+        """What else is measured, with its limits."""
+        parameters = self.uncertainty.parameters
+        spaces = self.domain, None if parameters is None else parameters.theta
+        names = [name for space in spaces if isinstance(space, Space) for name in space.flat_names or ()]
+        return constraints_of(self.constraints, [self.value, *names])
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """What is measured, by name: the value first."""
+        return self.value, *(constraint.name for constraint in self.limits)
 
     @property
     def sign(self) -> int:
@@ -222,3 +241,33 @@ def _named_scenarios(rows: list[Mapping[str, Any]]) -> Parameters:
     if any(row in values[:i] for i, row in enumerate(values)):
         raise ValueError(f"expected distinct scenarios, got {rows!r:.200}")
     return Parameters(Space([Candidates.listed(values)], [names]))
+
+
+def constraints_of(given: Any, taken: Collection[str]) -> tuple[Constraint, ...]:
+    """The constraints that a user means. ``taken``: the names of the value and of parameters."""
+    if given is None:
+        return ()
+    if isinstance(given, Mapping):
+        found = tuple(_constraint(name, limits) for name, limits in given.items())
+    elif isinstance(given, Sequence) and not isinstance(given, str) and all(isinstance(c, Constraint) for c in given):
+        found = tuple(given)
+    else:
+        raise ValueError(f"expected {_FORMS}, got {given!r:.200}")
+    names = [constraint.name for constraint in found]
+    wrong = [name for i, name in enumerate(names) if name in taken or name in names[:i]]
+    if wrong:
+        others = f"the value and the parameters, {list(taken)}, and of each other"
+        raise ValueError(f"expected constraints with other names than those of {others}, got {wrong}")
+    return found
+
+
+def _constraint(name: Any, limits: Any) -> Constraint:
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"expected {_FORMS}, with names as keys, got {name!r:.200}")
+    if isinstance(limits, Constraint):
+        if limits.name != name:
+            raise ValueError(f"expected one name for a constraint, got {name!r} for {limits.name!r}")
+        return limits
+    if isinstance(limits, str) or not isinstance(limits, Sequence) or len(limits) != 2:
+        raise ValueError(f"expected a lower and an upper limit of {name!r}, such as (None, 14.0), got {limits!r:.200}")
+    return Constraint(name, *limits)

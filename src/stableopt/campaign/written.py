@@ -22,6 +22,8 @@ KINDS: dict[str, type[Happening]] = {
     c.__name__.lower(): c for c in (Created, Changed, Asked, Told, Abandoned, Imported)
 }
 
+_LATER = ("constraints",)  # words that files of earlier versions do not have: they are written where they are used
+
 
 def text_of(what: Happening) -> tuple[str, str]:
     """The kind of an event, and its content as JSON."""
@@ -53,13 +55,14 @@ def reader(
 def as_data(words: Words) -> dict[str, Any]:
     """The words as JSON-ready data."""
     given = {f.name: getattr(words, f.name) for f in fields(Words)} | {"ranges": words.domain}
-    return {name: _data(item, name) for name, item in given.items()}
+    given["constraints"] = words.limits or None
+    return {name: _data(item, name) for name, item in given.items() if item is not None or name not in _LATER}
 
 
 def check_same(words: Words, known: Words, path: Path) -> None:
     """A file goes on with the words that it has; others are refused, since they would be lost without a remark."""
     given, there = as_data(words), as_data(known)
-    other = [name for name in given if given[name] != there.get(name)]
+    other = [name for name in {**given, **there} if given.get(name) != there.get(name)]
     if other:
         raise ValueError(
             f"expected the words of the campaign in {path}, got another {', '.join(other)}: Campaign.open(file) goes "

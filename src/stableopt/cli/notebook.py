@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from stableopt.cli import page
+from stableopt.cli import answers, page
 from stableopt.cli.screen import complain, console, refuse, say
 
 Campaign = Any  # stableopt's: a command imports what it needs, so that the others start fast
@@ -80,6 +80,9 @@ def init(
     ] = [],  # noqa: B006
     environment: Annotated[list[str], typer.Option(help="What can be set only in the experiment, like a range.")] = [],  # noqa: B006
     value: Annotated[str, typer.Option(help="What the values are called.")] = "value",
+    constraint: Annotated[
+        list[str], typer.Option(help="What else is measured, and its limits: name=:14, name=2:, name=-2:2.")
+    ] = [],  # noqa: B006
     minimize: Annotated[bool, typer.Option("--minimize", help="Small values are good.")] = False,
 ) -> None:
     """Begin a notebook: asks for ranges and tolerances, or takes them as options."""
@@ -89,7 +92,7 @@ def init(
             if there.exists():
                 raise ValueError(f"expected a new notebook, got {there}, which is there: use another --notebook")
         if ranges:
-            tables = _typed(ranges, tolerance, environment)
+            tables = _typed(ranges, tolerance, environment, constraint)
         else:
             tables, value, minimize = _asked_for()
         content = {"file": database.name, "value": value, "minimize": minimize, **tables}
@@ -100,10 +103,11 @@ def init(
         say(f"wrote {book}; stableopt ask proposes the first experiment")
 
 
-def _typed(ranges: Sequence[str], tolerance: Sequence[str], environment: Sequence[str]) -> dict[str, Any]:
-    parts = (("ranges", ranges, page.typed_range), ("tolerance", tolerance, page.typed_tolerance))
+def _typed(*given: Sequence[str]) -> dict[str, Any]:
+    """The tables of a page from what was typed for each of them."""
+    read_as = (page.typed_range, page.typed_tolerance, page.typed_range, page.typed_limits)
     tables: dict[str, Any] = {}
-    for table, texts, read in (*parts, ("environment", environment, page.typed_range)):
+    for table, texts, read in zip(page.TABLES, given, read_as, strict=True):
         tables[table] = {}
         for text in texts:
             name, rest = page.pair(text)
@@ -116,7 +120,7 @@ def _typed(ranges: Sequence[str], tolerance: Sequence[str], environment: Sequenc
 def _asked_for() -> tuple[dict[str, Any], str, bool]:
     """What a person answers."""
     try:
-        tables: dict[str, Any] = {"ranges": {}, "tolerance": {}, "environment": {}}
+        tables: dict[str, Any] = {table: {} for table in page.TABLES}
         while name := _answer("A setting that you decide (empty: that was all)"):
             tables["ranges"][name] = _until_good(
                 "  its range (20:90, 1:12:integer), or choices (a,b,c)", page.typed_range
@@ -127,6 +131,8 @@ def _asked_for() -> tuple[dict[str, Any], str, bool]:
         while name := _answer("What can be set in the experiment, but not afterwards (empty: nothing more)"):
             tables["environment"][name] = _until_good("  its range", page.typed_range)
         value = _answer("What is measured") or "value"
+        while name := _answer("What else is measured, and has limits (empty: nothing more)"):
+            tables["constraints"][name] = _until_good("  its limits (:14, 2: or -2:2)", page.typed_limits)
         return tables, value, typer.confirm("Are small values good?", default=False)
     except (click.Abort, EOFError):
         raise ValueError(
@@ -167,7 +173,9 @@ def ask(
 
 def tell(
     trial: Annotated[str, typer.Argument(help='The number of the trial; "new" for settings that nobody asked for.')],
-    value: Annotated[str | None, typer.Argument(help="What was measured.")] = None,
+    values: Annotated[
+        list[str] | None, typer.Argument(help="What was measured: 12.4, or by name: cost=12.4 stress=13.")
+    ] = None,
     at: At = [],  # noqa: B006
     failed: Failed = None,
     noise: Noise = None,
@@ -177,7 +185,7 @@ def tell(
 ) -> None:
     """Record what came out of a trial."""
     with _opened(book, who) as campaign:
-        y = None if value is None else page.number(value)
+        y = page.typed_values(values or [], campaign.ledger.said.value)
         if trial == "new":
             told = campaign.tell(_settings(campaign, at, {}), y, noise=noise, failed=failed)
         else:
@@ -189,7 +197,9 @@ def tell(
 
 def correct(
     trial: Number,
-    value: Annotated[str | None, typer.Argument(help="The right value.")] = None,
+    values: Annotated[
+        list[str] | None, typer.Argument(help="The right value, or values by name; none: it was not measured.")
+    ] = None,
     at: At = [],  # noqa: B006
     failed: Failed = None,
     noise: Noise = None,
@@ -199,7 +209,7 @@ def correct(
 ) -> None:
     """Replace the outcome of a trial; the earlier one stays in its history."""
     with _opened(book, who) as campaign:
-        y = None if value is None else page.number(value)
+        y = page.typed_values(values or [], campaign.ledger.said.value)
         where = _settings(campaign, at, campaign.trial(trial).settings) if at else None
         _show_trials([campaign.correct(trial, y, at=where, noise=noise, failed=failed)], campaign, as_json)
 
@@ -272,22 +282,12 @@ def report(
             complain("note: the pictures are being drawn, which may take a minute")
             say(f"wrote {campaign.report(out)}")
             return
-        if not campaign.counts["done"]:
+        if not campaign.ledger.known:
             raise ValueError("expected at least one value to go by, got none: stableopt tell records one")
-        result = campaign.result
-        if not as_json:
-            say(str(result))
-            return
-        worst = result.worst_case
-        _print_json(
-            {
-                "decision": result.decision,
-                "worst_case": {"at": worst.point, "lower": worst.lower, "upper": worst.upper},
-                "optimum_bound": result.optimum_bound,
-                "regret_bound": result.regret_bound,
-                "counts": campaign.counts,
-            }
-        )
+        if as_json:
+            _print_json(answers.reported(campaign, campaign.result))
+        else:
+            say(str(campaign.result))
 
 
 def predict(
@@ -297,21 +297,16 @@ def predict(
 ) -> None:
     """What to expect at settings, and the bounds on their worst case as a decision."""
     with _opened(book) as campaign:
-        if not campaign.counts["done"]:
+        if not campaign.ledger.known:
             raise ValueError("expected at least one value to go by, got none: stableopt tell records one")
         point = _settings(campaign, settings, {})
         decided = list(page.words_of(page.read(book))["ranges"])
-        answer: dict[str, Any] = {}
-        if set(point) != set(decided) or campaign.ledger.said.environment is None:
-            answer |= campaign.predict(point)._asdict()
-        worst = campaign.bounds({name: point[name] for name in decided if name in point})
-        answer |= {"worst_case": {"at": worst.point, "lower": worst.lower, "upper": worst.upper}}
+        answer = answers.predicted(campaign, point, decided)
         if as_json:
             _print_json(answer)
             return
-        if "mean" in answer:
-            say(f"expected    {answer['mean']:.4g} ± {answer['std']:.2g} (one standard deviation, without noise)")
-        say(f"worst case  between {worst.lower:.4g} and {worst.upper:.4g}, at {_text(worst.point)}")
+        for line in answers.sentences(answer):
+            say(line)
 
 
 def _settings(campaign: Campaign, texts: Sequence[str], others: Mapping[str, Any]) -> dict[str, Any]:
@@ -329,9 +324,11 @@ def _settings(campaign: Campaign, texts: Sequence[str], others: Mapping[str, Any
 
 
 def _row(trial: Trial, campaign: Campaign) -> dict[str, Any]:
-    value = campaign.ledger.said.value
     row: dict[str, Any] = {"trial": trial.number, "status": trial.status, "settings": trial.settings}
-    return row | {value if value not in row else "value": trial.values.get(value), "why": trial.why}
+    value, *others = campaign.ledger.said.outputs
+    names = {value: value if value not in row else "value"}
+    names |= {name: name if name not in (*row, "why") else f"the {name}" for name in others}
+    return row | {shown: trial.values.get(name) for name, shown in names.items()} | {"why": trial.why}
 
 
 def _show_trials(trials: Sequence[Trial], campaign: Campaign, as_json: bool) -> None:
@@ -341,7 +338,7 @@ def _show_trials(trials: Sequence[Trial], campaign: Campaign, as_json: bool) -> 
     rows = []
     for trial in trials:
         cells = {"trial": trial.number, **trial.settings, **trial.values} | ({"why": trial.why} if trial.why else {})
-        rows.append({name: _cell(cell) for name, cell in (cells | {"status": trial.status}).items()})
+        rows.append({name: answers.cell(cell) for name, cell in (cells | {"status": trial.status}).items()})
     _show(rows)
 
 
@@ -364,14 +361,6 @@ def _show(rows: Sequence[Mapping[str, str]]) -> None:
             for name, cell in row.items():
                 say(f"{name:<{width}}  {cell}")
             say("")
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _text(point: Any) -> str:
-    return ", ".join(f"{name} = {_cell(v)}" for name, v in point.items())
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -8,16 +8,17 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-HEAD = """# The notebook of a campaign. Change ranges, tolerance, environment or noise here: the next command notices.
+HEAD = """# The notebook of a campaign. Change ranges, tolerance, environment, limits, noise: the next command notices.
 #   temperature = [20, 90]                             a range
 #   temperature = {low = 20, high = 90, step = 0.5}    also: log = true, integer = true, evaluate = [10, 95]
 #   solvent = ["water", "ethanol"]                     choices; of numbers: {choices = [1, 2, 5]}
+#   stress = {upper = 14.0}                            a constraint; also: lower = 2.0, noise = 0.1
 """
-TABLES = ("ranges", "tolerance", "environment")
+TABLES = ("ranges", "tolerance", "environment", "constraints")
 FIXED = ("value", "minimize", "seed")
 KNOWN = ("file", *FIXED, "noise", *TABLES)
 
@@ -29,7 +30,7 @@ def words_of(page: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(f"expected some of {list(KNOWN)} with a table [ranges], got {list(page)}")
     words: dict[str, Any] = {name: page[name] for name in (*FIXED, "noise") if name in page}
     words["ranges"] = {name: _range(given, name) for name, given in page["ranges"].items()}
-    for part, read in (("tolerance", _tolerance), ("environment", _range)):
+    for part, read in (("tolerance", _tolerance), ("environment", _range), ("constraints", _limits)):
         table = page.get(part)
         if table is not None and not isinstance(table, Mapping):
             raise ValueError(f"expected a table [{part}] with a line for each name, got {part} = {table!r}")
@@ -41,6 +42,18 @@ def words_of(page: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tolerance(given: Any, name: str) -> Any:
     return tuple(given) if isinstance(given, list) else given
+
+
+def _limits(given: Any, name: str) -> Any:
+    """What a line means: two limits, or one of them, and the noise of what is measured."""
+    from stableopt.loop.constraints import Constraint
+
+    if not isinstance(given, Mapping):
+        return given
+    unknown = [option for option in given if option not in ("lower", "upper", "noise")]
+    if unknown:
+        raise ValueError(f"expected {name} with lower, upper or noise, got {sorted(given)}")
+    return Constraint(name, **given)
 
 
 def _range(given: Any, name: str) -> Any:
@@ -93,7 +106,7 @@ def opened(path: Path, who: str | None) -> tuple[Any, list[str]]:
         return Campaign(file=file, who=who, **words), []
     campaign = Campaign.open(file, who=who)
     given, known = as_data(Words(**words)), as_data(campaign.ledger.said)
-    other = [name for name in (*FIXED, "noise", *TABLES) if given[name] != known[name]]
+    other = [name for name in (*FIXED, "noise", *TABLES) if given.get(name) != known.get(name)]
     fixed = [name for name in other if name in FIXED]
     if fixed:
         what = ", ".join(f"{name} = {_value(known[name])}" for name in fixed)
@@ -174,6 +187,30 @@ def typed_range(text: str) -> Any:
     for word in more:
         options |= {word: True} if word in ("log", "integer") else {"step": number(word)}
     return options
+
+
+def typed_limits(text: str) -> dict[str, Any]:
+    """Limits as a person types them: :14 (at most), 2: (at least), -2:2 (between)."""
+    lower, colon, upper = (part.strip() for part in text.partition(":"))
+    if not colon:
+        raise ValueError(f"expected limits such as :14 (at most), 2: (at least) or -2:2, got {text!r}")
+    ends = {"lower": lower, "upper": upper}
+    return {name: number(end) for name, end in ends.items() if end}
+
+
+def typed_values(texts: Sequence[str], value: str) -> dict[str, Any] | int | float | None:
+    """What was measured, as a person types it: 12.4, or cost=12.4 stress=13 (none: not measured)."""
+    if not texts:
+        return None
+    if len(texts) == 1 and "=" not in texts[0]:
+        return number(texts[0])
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, given = pair(text) if "=" in text else (value, text)
+        if name in found:
+            raise ValueError(f"expected {name} once, got it twice: {' '.join(texts)}")
+        found[name] = None if given == "none" else number(given)
+    return found
 
 
 def typed_tolerance(text: str) -> Any:

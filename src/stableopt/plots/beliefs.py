@@ -15,6 +15,7 @@ import numpy as np
 from stableopt.base.arrays import Array
 from stableopt.base.checks import is_number
 from stableopt.loop.answers import Query, Report, readable
+from stableopt.loop.outputs import valued
 from stableopt.loop.setting import Setting
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Index
@@ -52,7 +53,8 @@ def belief(
     axes.plot(x, sign * state.moments(points)[0], color=BLUE, lw=1.2, ls="--", label="posterior mean")
     if f is not None:
         axes.plot(x, f(x[:, None]), color=ink(), lw=1.8, label="$f(x)$")
-    seen, y = _numbers(state.setting, [r.point_index for r in state.rounds]), [sign * r.y for r in state.rounds]
+    rounds = valued(state.rounds)
+    seen, y = _numbers(state.setting, [r.point_index for r in rounds]), [sign * r.y for r in rounds]
     axes.plot(seen, y, "o", color=ink(), mfc=paper(), ms=5, label="observations")
     if query is not None:
         _draw_query(axes, state, query, sign)

@@ -11,6 +11,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.checks import whole
+from stableopt.loop.outputs import valued
 from stableopt.plots import style
 from stableopt.plots.parameters import Column, flat_of, text
 from stableopt.plots.style import Look
@@ -117,7 +118,7 @@ def contenders_of(subject: Subject, scales: Sequence[Scale], count: int) -> list
 def _tried(subject: Subject) -> list[Any]:
     """The decisions that were tried, but for the reported one; of very many, those with the best values."""
     tried = dict.fromkeys(subject.state.tried(), -math.inf)
-    for r in subject.state.rounds:
+    for r in valued(subject.state.rounds):
         if r.decision_index in tried:
             tried[r.decision_index] = max(tried[r.decision_index], r.y)
     tried.pop(subject.report.decision_index, None)

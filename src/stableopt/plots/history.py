@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -83,23 +84,25 @@ def history_of(subject: Subject, count: int) -> list[Moment]:
     missing = [n for n in wanted if n not in known]
     if missing:
         known |= {moment.t: moment for moment in _replayed(subject, missing)}
-    return [known[n] for n in wanted]
+    return [known[n] for n in wanted if n in known]
 
 
 def _replayed(subject: Subject, moments: Sequence[int]) -> list[Moment]:
     """Reports after the first so many values, from an optimiser that is told them again; its model is learned anew."""
     old, state = subject.answer.optimizer, subject.state
     options = {"algorithm": old.algorithm, "beta": old.schedule, "explore": old.exploring}
+    options |= {"constraints": old.constraints, "initial": old.initial, "seed": old.seed}
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what was to be said was said when the values came
-        new = type(old)(old.domain, old.uncertainty, old.gp, **options, initial=old.initial, seed=old.seed)
+        new = type(old)(old.domain, old.uncertainty, old.gp, **options)
         told = 0
         for n in moments:
             new.tell_all([_measurement(r) for r in state.rounds[told:n]])
             told = n
-            answer = report(new.state, old.algorithm.reporting)
-            found.append(Moment(n, answer.lower, answer.optimum_upper))
+            if new.state.objective.t:
+                answer = report(new.state, old.algorithm.reporting)
+                found.append(Moment(n, answer.lower, answer.optimum_upper))
     return found
 
 
@@ -110,4 +113,5 @@ def _between(before: Sequence[int]) -> list[float]:
 
 
 def _measurement(r: Round) -> Measurement[object]:
-    return Measurement(r.point, r.y, r.decision if r.asked else None, r.noise)
+    value = None if math.isnan(r.y) else r.y
+    return Measurement(r.point, value, r.decision if r.asked else None, r.noise, measured=r.measured)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stableopt.base.arrays import Array, Mask
+from stableopt.loop.outputs import valued
 from stableopt.maxmin.solver import AnyIndex, Hints
 from stableopt.plots.parameters import Block, Column, flat_of
 from stableopt.plots.subject import Subject
@@ -77,7 +78,7 @@ def lcb_of(subject: Subject) -> Any:
 
 def hints_of(subject: Subject) -> Hints[AnyIndex]:
     """What was measured where: there may be worst cases."""
-    rounds = subject.state.rounds
+    rounds = valued(subject.state.rounds)
     return Hints((), [r.point_index for r in rounds], [r.y for r in rounds])
 
 
@@ -122,7 +123,7 @@ def nearness(subject: Subject, column: Column) -> Array:
     found = [subject.point(subject.moved([(block, trial[block.places])])) for trial in subject.trials]
     there = {i: point for i, point in enumerate(found) if point is not None}
     ties, scaled = np.zeros(len(found)), state.objective.learned is not None
-    A = state.setting.inputs([state.rounds[i].point_index for i in there], scaled)
+    A = state.setting.inputs([valued(state.rounds)[i].point_index for i in there], scaled)
     B = state.setting.inputs(list(there.values()), scaled)
     for gp in state.belief.gps:
         size = np.sqrt(gp.kernel.diag(A) * gp.kernel.diag(B))

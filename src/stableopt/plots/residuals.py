@@ -11,6 +11,7 @@ from stableopt.base.arrays import Array
 from stableopt.campaign.health import health as health_of
 from stableopt.campaign.inputs import EFFECT, effects
 from stableopt.loop.measurements import Data
+from stableopt.loop.outputs import valued
 from stableopt.model.residuals import leave_one_out, left_out
 from stableopt.plots import style
 from stableopt.plots.parameters import text
@@ -74,7 +75,7 @@ def health(source: Any, *, figure: Any = None, label: str | None = None) -> Figu
 
 def foretold(subject: Subject) -> Foretold:
     """What the model, as it is, says of every value without that value."""
-    state, data = subject.state, Data.of(subject.state.rounds)
+    state, data = subject.state, Data.of(valued(subject.state.rounds))
     inputs = state.setting.inputs(data.points, state.objective.learned is not None)
     posterior = state.belief.condition(inputs, data.y, data.noise)
     mean, std = left_out(posterior)

@@ -12,6 +12,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.loop.answers import Report
+from stableopt.loop.outputs import valued
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import AnyIndex
 from stableopt.plots.parameters import Block, Column, blocks_of, flat_of
@@ -119,7 +120,7 @@ class Subject:
     @cached_property
     def trials(self) -> list[list[Any]]:
         """Where values were measured."""
-        return [flat_of(r.point) for r in self.state.rounds]
+        return [flat_of(r.point) for r in valued(self.state.rounds)]
 
     @cached_property
     def failures(self) -> list[list[Any]]:
@@ -129,7 +130,7 @@ class Subject:
     @cached_property
     def values(self) -> Array:
         """What was measured at the trials."""
-        return self.sign * np.array([r.y for r in self.state.rounds])
+        return self.sign * np.array([r.y for r in valued(self.state.rounds)])
 
     def moved(self, rows: Sequence[tuple[Block, Sequence[Any]]]) -> list[Any]:
         """The base with other values in some blocks."""
@@ -174,7 +175,7 @@ def subject_of(source: Any, label: str | None = None) -> Subject:
     if isinstance(source, Subject):  # of several pictures
         return source
     answer, ledger = answer_of(source), getattr(source, "ledger", None)
-    if not answer.state.rounds:
+    if not answer.state.objective.t:
         raise ValueError("expected at least one value to draw, got none: tell at least one value first")
     corrected = () if ledger is None else _corrected(ledger)
     return Subject(answer, label or answer.label, corrected)

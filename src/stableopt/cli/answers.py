@@ -1,0 +1,64 @@
+"""What the notebook answers, ready for JSON: the decision to use, and what to expect at settings."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+Campaign = Any
+
+
+def reported(campaign: Campaign, result: Any) -> dict[str, Any]:
+    """The decision to use now, and what is known of it; NaN is no JSON."""
+    from stableopt.campaign.kept import plain
+
+    worst = result.worst_case
+    answer = {
+        "decision": result.decision,
+        "worst_case": {"at": worst.point, "lower": worst.lower, "upper": worst.upper},
+        "optimum_bound": result.optimum_bound,
+        "regret_bound": result.regret_bound,
+        "counts": campaign.counts,
+    }
+    if result.feasible is not None:
+        answer |= {"feasible": result.feasible, "constraints": plain(result.constraints)}
+    return answer | ({"optimum_bound": None, "regret_bound": None} if result.feasible == "impossible" else {})
+
+
+def predicted(campaign: Campaign, point: Mapping[str, Any], decided: Collection[str]) -> dict[str, Any]:
+    """What to expect at settings, and as a decision in the worst case; of every constraint as well."""
+    from stableopt.campaign.kept import plain
+
+    answer: dict[str, Any] = {}
+    whole = set(point) != set(decided) or campaign.ledger.said.environment is None
+    if whole:
+        answer |= campaign.predict(point)._asdict()
+    decision = {name: point[name] for name in decided if name in point}
+    worst = campaign.bounds(decision)
+    answer |= {"worst_case": {"at": worst.point, "lower": worst.lower, "upper": worst.upper}}
+    for name in campaign.ledger.said.outputs[1:]:
+        known = plain({name: campaign.bounds(decision, of=name)})[name]
+        if whole and known["margin"] != [None, None]:
+            known |= campaign.predict(point, of=name)._asdict()
+        answer.setdefault("constraints", {})[name] = known
+    return answer
+
+
+def sentences(answer: Mapping[str, Any]) -> list[str]:
+    """What `predicted` found, in lines."""
+    worst, lines = answer["worst_case"], []
+    if "mean" in answer:
+        lines.append(f"expected    {answer['mean']:.4g} ± {answer['std']:.2g} (one standard deviation, without noise)")
+    where = ", ".join(f"{name} = {cell(v)}" for name, v in worst["at"].items())
+    lines.append(f"worst case  between {worst['lower']:.4g} and {worst['upper']:.4g}, at {where}")
+    for name, known in answer.get("constraints", {}).items():
+        expected = f"{known['mean']:.4g} ± {known['std']:.2g}; " if "mean" in known else ""
+        low, high = known["margin"]
+        margin = "never measured" if low is None else f"worst margin between {low:.4g} and {high:.4g}"
+        lines.append(f"{name:<11} {expected}{margin}")
+    return lines
+
+
+def cell(value: Any) -> str:
+    """A number or a word in a table."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

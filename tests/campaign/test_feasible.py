@@ -1,0 +1,198 @@
+"""Promises of answers with constraints: what is certified holds over the whole tolerance, against brute force."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+import stableopt as so
+from stableopt.campaign.kept import Limit, plain, sentence
+from stableopt.loop import space as search
+from stableopt.loop.answers import readable
+
+TRUSS = {"stress": (None, 2.0)}
+EPS = 0.05
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    """Searches with less effort: what is promised here does not depend on it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "usual_budget", lambda dim: 2000)
+        yield
+
+
+def weight(a, b):
+    return 2 * np.sqrt(2) * a + b
+
+
+def stress(a, b, load=2.0):
+    return load * (np.sqrt(2) * a + b) / (np.sqrt(2) * a**2 + 2 * a * b)
+
+
+def truss(point, load=2.0):
+    """The three-bar truss: its weight and its largest stress."""
+    a, b = point.values() if isinstance(point, dict) else point
+    return {"weight": weight(a, b), "stress": stress(a, b, load)}
+
+
+def lightest(**options):
+    return so.minimize(truss, {"a": (0.3, 1.2), "b": (0.3, 1.2)}, EPS, value="weight", constraints=TRUSS, **options)
+
+
+def true_stress(decision, low=0.3, high=1.2, load=2.0):
+    """The largest stress over the tolerance, on a fine grid of it."""
+    ends = [np.clip(np.linspace(v - EPS, v + EPS, 41), low, high) for v in decision]
+    return float(stress(*np.meshgrid(*ends), load).max())
+
+
+@pytest.fixture(scope="module")
+def found():
+    return lightest(evaluations=18)
+
+
+def test_the_lightest_truss_keeps_its_limit_under_every_perturbation(found):
+    assert found.feasible == "certified"
+    decision, known = list(found.decision.values()), found.constraints["stress"]
+    true = true_stress(decision)
+    assert known.highest[0] - 1e-6 <= true <= known.highest[1] + 1e-6 <= 2.0 + 2e-6
+    assert known.margin == pytest.approx((2.0 - known.highest[1], 2.0 - known.highest[0]))
+    assert math.isnan(known.lowest[0])
+    low, high = ({name: min(max(v + e, 0.3), 1.2) for name, v in found.decision.items()} for e in (-EPS, EPS))
+    assert known.point == pytest.approx(low, abs=1e-3) and found.worst_case.point == pytest.approx(high, abs=1e-3)
+    every = np.array(list(itertools.product(np.linspace(0.3, 1.2, 181), repeat=2)))
+    allowed = every[stress(*np.clip(every - EPS, 0.3, 1.2).T) <= 2.0]
+    best = weight(*np.clip(allowed + EPS, 0.3, 1.2).T).min()
+    assert found.worst_case.upper <= best + 0.1 and found.optimum_bound <= best + 1e-3
+
+
+def test_the_answer_says_so_in_plain_words(found):
+    text = str(found)
+    known = found.constraints["stress"]
+    assert "limits      certified: all limits hold for every perturbation" in text
+    assert f"stress stays below {known.highest[1]:.5g} (limit 2, margin {known.margin[0]:.2g}), worst at" in text
+    assert f"worst at {readable(known.point)}" in text
+    assert "no decision that may keep all limits" in text and "limits: certified" in repr(found)
+    assert "stress stays below" in found._repr_html_()
+    assert found.healths["stress"].trusted
+    assert json.loads(json.dumps(plain(found.constraints)))["stress"]["lowest"] is None
+
+
+def test_on_a_list_the_certified_decision_is_that_of_brute_force():
+    rows = np.array(list(itertools.product(np.linspace(0.3, 1.2, 19), repeat=2)))
+    result = so.minimize(truss, so.Points(rows), so.Rectangle(EPS), value="weight", constraints=TRUSS, evaluations=25)
+    near = (np.abs(rows[:, None] - rows[None]) <= EPS + 1e-9).all(axis=2)
+    worst = np.array([[stress(*rows[n].T).max(), weight(*rows[n].T).max()] for n in near])
+    allowed = np.flatnonzero(worst[:, 0] <= 2.0)
+    best = rows[allowed[np.argmin(worst[allowed, 1])]]
+    assert result.feasible == "certified" and np.allclose(result.decision, best)
+
+
+def test_whole_numbers_and_an_environment():
+    """n equal bars of thickness w under a load that nobody knows."""
+
+    def bars(point):
+        n, w, load = point["n"], point["w"], point["load"]
+        return n * w**2, {"stress": load / (n * w**2)}
+
+    ranges = {"n": so.Integer(1, 4), "w": (0.5, 2.0)}
+    points = itertools.product((1, 2, 3, 4), np.linspace(0.5, 2.0, 6), (1.0, 2.0, 3.0))
+    rows = [dict(zip(("n", "w", "load"), point, strict=True)) for point in points]
+    data = [row | {"value": bars(row)[0], "stress": bars(row)[1]["stress"]} for row in rows]
+    options = {"environment": {"load": (1.0, 3.0)}, "constraints": {"stress": (None, 1.0)}}
+    result = so.minimize(bars, ranges, {"w": 0.1}, **options, data=data, evaluations=2)
+    n, w = result.decision["n"], result.decision["w"]
+    assert isinstance(n, int) and result.feasible == "certified"
+    assert 3.0 / (n * (w - 0.1) ** 2) <= 1.0 + 1e-6
+    assert result.constraints["stress"].point["load"] == pytest.approx(3.0)
+    best = min(k * (max(math.sqrt(3.0 / k) + 0.1, 0.5) + 0.1) ** 2 for k in range(1, 5) if 3.0 / k <= 1.9**2)
+    assert n * (w + 0.1) ** 2 <= best * 1.3
+
+
+def test_two_limits_and_what_is_not_measured():
+    """Half of the stresses are missing, and some values: the rest is learned from."""
+    count = itertools.count()
+
+    def f(point):
+        i, x = next(count), float(point[0])
+        return {"value": None if i % 6 == 4 else x, "tilt": None if i % 2 else 2 * x - 1}
+
+    grid, tilt = so.Grid.linspace(0, 1, 101), {"tilt": (-0.5, 0.5)}
+    result = so.maximize(f, grid, so.Ball(0.05), constraints=tilt, evaluations=20)
+    assert result.feasible == "certified" and 0.6 < result.decision[0] <= 0.7 + 1e-9
+    known = result.constraints["tilt"]
+    assert known.lowest[0] >= -0.5 and known.highest[1] <= 0.5
+    between = f"between {known.lowest[0]:.5g} and {known.highest[1]:.5g}"
+    assert f"tilt stays {between} (limits -0.5 and 0.5, margin" in str(result)
+    seen = result.evaluations
+    assert sum(e.value is None for e in seen) == 3 and sum("tilt" in (e.measured or {}) for e in seen) == 10
+    assert not result.errors
+    again = so.assess(seen, grid, so.Ball(0.05), constraints=tilt)
+    assert again.feasible == "certified" and again.decision == result.decision
+    assert "keeps all limits" in str(again)
+
+
+def test_where_no_decision_keeps_the_limits_the_answer_says_so():
+    grid = so.Grid.linspace([0.3, 0.3], [1.2, 1.2], [19, 19])
+    hopeless = so.minimize(
+        truss, grid, so.Rectangle(EPS), value="weight", constraints={"stress": (None, 0.5)}, evaluations=16
+    )
+    assert hopeless.feasible == "impossible" and "impossible: no decision can keep all limits" in str(hopeless)
+    assert math.isnan(hopeless.optimum_bound) and "optimum" not in str(hopeless)
+    assert "stress goes above 0.5 (limit 0.5)" in str(hopeless)
+
+
+def test_a_target_counts_only_for_a_certified_decision():
+    result = lightest(evaluations=24, target=1e9)
+    assert result.stopped == "target" and result.feasible == "certified"
+
+
+def test_a_campaign_goes_on_from_its_file_and_predicts_constraints(tmp_path):
+    file = tmp_path / "truss.db"
+    words = {"value": "weight", "constraints": TRUSS}
+    grid, tolerance = so.Grid.linspace([0.3, 0.3], [1.2, 1.2], [19, 19]), so.Rectangle(EPS)
+    found = so.minimize(truss, grid, tolerance, **words, evaluations=8, file=file, workers="threads")
+    campaign = so.Campaign.open(file)
+    assert campaign.counts["done"] == 8 and campaign.result.feasible == found.feasible
+    assert np.array_equal(
+        so.Campaign(grid, tolerance, file=file, minimize=True, **words).result.decision, found.decision
+    )
+    point = [0.8, 0.5]
+    mean, std = campaign.predict(point, of="stress")
+    assert abs(mean - stress(0.8, 0.5)) <= 4 * std + 0.05 and campaign.predict(point, of="weight") == campaign.predict(
+        point
+    )
+    known = campaign.bounds(point, of="stress")
+    assert known.highest[0] <= known.highest[1] and campaign.bounds([point], of="stress")[0].name == "stress"
+    with pytest.raises(ValueError, match="expected the name of the value or of a constraint"):
+        campaign.predict(point, of="strain")
+    campaign.change(constraints={"stress": (None, 0.5)})
+    assert campaign.result.constraints["stress"].margin[0] < found.constraints["stress"].margin[0]
+
+
+def test_a_constraint_that_was_never_measured_is_said(found):
+    campaign = so.Campaign(
+        {"x": (0.0, 1.0)},
+        0.1,
+        constraints={"stress": (None, 1.0)},
+        data={"x": [0.2, 0.5, 0.9], "value": [1.0, 2.0, 1.5], "stress": [None] * 3},
+    )
+    assert campaign.result.feasible == "unknown"
+    assert "stress was never measured (limit 1)" in str(campaign.result)
+    with pytest.raises(ValueError, match="nothing is known of stress yet"):
+        campaign.predict({"x": 0.5}, of="stress")
+
+
+def test_a_broken_limit_is_named_with_its_side():
+    limit = Limit("tilt", -2.0, 2.0)
+    known = type(
+        "Known", (), {"lowest": (-3.0, -2.5), "highest": (1.0, 1.5), "point": {"x": 0.5}, "margin": (-1.0, -0.5)}
+    )
+    assert sentence(limit, known) == "tilt goes below -2 (limits -2 and 2), by 0.5 or more, worst at x = 0.5"
+    known.lowest, known.highest, known.margin = (-1.0, -0.5), (1.5, 2.5), (-0.5, 0.5)
+    assert (
+        sentence(limit, known)
+        == "tilt may go above 2 (limits -2 and 2): its worst value is between 1.5 and 2.5, worst at x = 0.5"
+    )
