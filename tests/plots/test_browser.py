@@ -103,8 +103,9 @@ def test_tables_sort_by_mouse_and_keyboard(page, chromium):
     column = names.index("yield") + 1
     cells = f"[...document.querySelectorAll('#trials td:nth-child({column})')].map(c => c.textContent)"
     numbers = sorted(float(text) for text in chromium.value(cells) if text)
-    chromium.click(f"#trials th:nth-child({column}) button")
+    chromium.click(f"#trials th:nth-child({column}) [role=button]")
     assert chromium.value(cells) == [*(f"{v:.6g}" for v in numbers), ""]
+    chromium.value(f"document.querySelector('#trials th:nth-child({column}) [role=button]').focus()")
     chromium.press("Enter")
     assert chromium.value(cells) == [*(f"{v:.6g}" for v in reversed(numbers)), ""], "nothing comes last"
     assert chromium.value(f"document.querySelector('#trials th:nth-child({column})').ariaSort") == "descending"

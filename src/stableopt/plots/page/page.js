@@ -118,11 +118,17 @@
   for (const table of document.querySelectorAll("table.sorts")) {
     const heads = [...table.tHead.rows[0].cells], body = table.tBodies[0];
     heads.forEach((head, column) => {
-      const press = document.createElement("button");
-      press.type = "button";
+      const press = document.createElement("span"); // a real button is not printed where a head is repeated
+      press.setAttribute("role", "button");
+      press.tabIndex = 0;
       press.textContent = head.textContent || "rank";
       head.replaceChildren(press);
       head.setAttribute("aria-sort", "none");
+      press.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        press.click();
+      });
       press.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") === "ascending";
         for (const each of heads) each.setAttribute("aria-sort", each === head ? (down ? "descending" : "ascending") : "none");

@@ -98,7 +98,9 @@ def _bounds(subject: Subject) -> Html:
     if math.isfinite(answer.optimum_bound):
         pairs += [("what no decision can surpass", f"{answer.optimum_bound:.6g}")]
         pairs += [("what another decision can gain at most", f"{answer.regret_bound:.4g}")]
-    return tables.facts(pairs)
+    printed = "" if type(answer).__str__ is object.__str__ else str(answer)  # an optimiser has no summary
+    summary = element("details", element("summary", "The summary, as it is printed"), element("pre", printed))
+    return joined(tables.facts(pairs), summary if printed else None)
 
 
 def _health(subject: Subject) -> Html:

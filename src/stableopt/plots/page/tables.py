@@ -19,6 +19,7 @@ from stableopt.sets.variables import Integer
 Rows = Sequence[Mapping[str, Any]]
 _TRIALS = 1000  # that a page shows: the last ones
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*")
+_SHORT = 24  # letters that stay in one line
 _WORDS = 6  # choices that are written out
 
 
@@ -34,7 +35,8 @@ def _cell(cell: Any) -> Html:
     if is_number(cell):
         text = f"{cell:.6g}" if isinstance(cell, float) else str(cell)
         return element("td", text, class_="number", data_value=repr(float(cell)))
-    return element("td", "" if cell is None else cell if isinstance(cell, Html) else str(cell))
+    text = "" if cell is None else str(cell)
+    return element("td", text, class_="short" if len(text) <= _SHORT else None)
 
 
 def decision(subject: Subject) -> Html:
