@@ -357,6 +357,63 @@ def test_steps_and_scales_of_a_campaign_are_those_of_the_study():
     assert to_study(campaign).trials[1].params["dose"] == 0.3
 
 
+# --------------------------------------------------------------------------------------------------------- constraints
+
+
+def pulling(trial):
+    """Grows with x; what must stay below 0 is 0 at x = 6, so with a tolerance of 1 the limit of decisions is 5."""
+    return 0.2 * trial.suggest_float("x", 0.0, 10.0)
+
+
+def test_constraints_are_kept_at_every_point_of_the_decision():
+    own = StableOptSampler({"x": 1.0}, constraints_func=lambda trial: [0.3 * (trial.params["x"] - 6.0)], certify=0)
+    study = optuna.create_study(direction="maximize", sampler=own)
+    study.optimize(pulling, n_trials=9)
+    assert study.trials[0].system_attrs["constraints"] == [0.3 * (study.trials[0].params["x"] - 6.0)]
+    best = stable_best(study)
+    assert best.feasible == "certified" and 4.0 < best.decision["x"] <= 5.02
+    assert certificate(study).data["limits"] == "certified" and "limits: certified" in str(certificate(study))
+    loaded = optuna.create_study(direction="maximize")
+    loaded.add_trials(study.trials)
+    assert stable_best(loaded, {"x": 1.0}).decision == pytest.approx(best.decision, abs=1e-3)
+    result = to_campaign(study).result
+    assert result.feasible == "certified" and result.decision == pytest.approx(best.decision, abs=0.05)
+
+
+def test_limits_of_a_campaign_are_those_of_the_study():
+    campaign = so.Campaign({"x": (0.0, 10.0)}, {"x": 1.0}, constraints={"stress": (None, 14.0)})
+    for _ in range(6):
+        trial = campaign.ask()
+        campaign.tell(trial, {"value": trial.point["x"], "stress": 8.0 + trial.point["x"]})
+    study = to_study(campaign)
+    first = study.trials[0]
+    assert first.user_attrs["stress"] == 8.0 + first.params["x"]
+    assert first.system_attrs["constraints:stress"] == pytest.approx(first.params["x"] - 6.0)
+    best = stable_best(study)
+    assert best.feasible == campaign.result.feasible
+    assert best.decision == pytest.approx(campaign.result.decision, abs=0.05)
+
+
+@pytest.mark.skipif(not hasattr(optuna.Trial, "set_constraint"), reason="of Optuna 5")
+def test_constraints_that_a_trial_sets_by_name_count():
+    def objective(trial):
+        value = pulling(trial)
+        trial.set_constraint("pull", trial.params["x"] - 6.0)
+        return value
+
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.RandomSampler(0))
+    study.optimize(objective, n_trials=8)
+    best = stable_best(study, {"x": 1.0})
+    assert [margin.name for margin in best.report.constraints] == ["pull"] and best.decision["x"] <= 5.05
+
+
+def test_a_constraint_that_is_no_number_is_refused_and_the_value_is_kept():
+    study = optuna.create_study(sampler=StableOptSampler(0.1, constraints_func=lambda trial: [float("nan")]))
+    with pytest.raises(ValueError, match="expected constraints_func to return numbers"):
+        study.optimize(pulling, n_trials=1)
+    assert study.trials[0].state is TrialState.COMPLETE
+
+
 def test_text_of_a_study_is_escaped_in_pages():
     evil = "<script>alert(1)</script>"
     space = {evil: FloatDistribution(0.0, 1.0), "c": CategoricalDistribution([evil, "b"])}
@@ -389,7 +446,6 @@ def test_a_sampler_that_would_not_be_robust_says_so():
         ({"tolerance": 0.1, "ranges": {"x": 3}}, "expected ranges of decisions"),
         ({"tolerance": 0.1, "ranges": [(0, 1)]}, "expected ranges of decisions"),
         ({"tolerance": 0.1, "certify": -1}, "expected certify"),
-        ({"tolerance": 0.1, "constraints_func": len}, "not supported in studies yet"),
         ({"tolerance": 0.1, "seed": "a"}, "expected a seed"),
     ],
     ids=str,

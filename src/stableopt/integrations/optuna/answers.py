@@ -15,6 +15,7 @@ from stableopt.campaign.results import Assessment, Profile, Result
 from stableopt.campaign.written import reader
 from stableopt.integrations.optuna.certificates import Certificate
 from stableopt.integrations.optuna.learning import WORDS, Learner, minimizes, trials_of
+from stableopt.integrations.optuna.limits import limits_of
 from stableopt.integrations.optuna.parameters import Parameter
 from stableopt.integrations.optuna.said import Problem, Said, StudyWords
 from stableopt.integrations.optuna.spaces import Shared, shared
@@ -85,7 +86,7 @@ def known_of(study: Study, tolerance: Any, words: StudyWords) -> Known:
             f"some trials lack {found.sometimes}: they are left out, and what they do to the values counts as noise",
             stacklevel=4,
         )
-    return Known(trials, Learner(said.problem(found.space, minimize=minimize)))
+    return Known(trials, Learner(said.problem(found.space, minimize=minimize, limits=limits_of(trials))))
 
 
 def _said(study: Study, tolerance: Any, words: StudyWords) -> Said | None:

@@ -26,6 +26,8 @@ class Certificate(NamedTuple):
     """"exact", "proved", "searched: independent starts agree" or "searched"."""
     values: int
     """From how many values it was computed."""
+    feasible: str | None = None
+    """Whether it keeps all constraints: "certified", "likely", "unknown", "impossible"; None: there are none."""
 
     @classmethod
     def of(cls, report: Report, sign: int) -> Certificate:
@@ -33,7 +35,7 @@ class Certificate(NamedTuple):
         agreed = "searched: independent starts agree"
         how = "exact" if report.exact else "proved" if report.proved else agreed if report.settled else "searched"
         lower, upper = sorted((sign * report.lower, sign * report.upper))
-        known = sign * report.optimum_upper, report.regret_bound, how, report.t
+        known = sign * report.optimum_upper, report.regret_bound, how, report.t, report.feasible
         return cls(report.decision, report.worst_point, lower, upper, *known)
 
     @property
@@ -47,12 +49,14 @@ class Certificate(NamedTuple):
             "regret": finite(self.regret),
             "how": self.how,
             "values": self.values,
+            **({} if self.feasible is None else {"limits": self.feasible}),
         }
 
     def __str__(self) -> str:
         worst = f"worst case between {self.lower:.4g} and {self.upper:.4g}"
         better = f"at most {self.regret:.4g} from the best one ({self.how}, from {self.values} values)"
-        return f"{readable(self.decision)}: {worst}, {better}"
+        limits = "" if self.feasible is None else f", limits: {self.feasible}"
+        return f"{readable(self.decision)}: {worst}, {better}{limits}"
 
 
 def finite(number: float) -> float | None:

@@ -18,6 +18,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from stableopt.base.checks import is_value
+from stableopt.integrations.optuna.limits import measured
 from stableopt.integrations.optuna.parameters import internal
 from stableopt.integrations.optuna.said import Problem
 from stableopt.integrations.optuna.spaces import finished
@@ -110,7 +111,8 @@ class Learner:
             except ValueError:
                 own = False
             decision = decision if own else None
-        return Measurement(point, sign * value if known and value is not None else None, decision)
+        others = measured(trial, self.problem.words.outputs[1:]) if trial.state is TrialState.COMPLETE else None
+        return Measurement(point, sign * value if known and value is not None else None, decision, measured=others)
 
     def _key(self, trial: FrozenTrial) -> tuple[float, ...]:
         return tuple(internal(trial.params, self.space).values())

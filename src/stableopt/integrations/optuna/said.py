@@ -74,10 +74,6 @@ class Said:
         """What a user passed, checked as far as it can be before the objective is known."""
         options = dict(words)
         environment, ranges = options.pop("environment", None), options.pop("ranges", None)
-        if "constraints_func" in options:
-            raise ValueError(
-                "expected no constraints_func, got one: robust constraints are not supported in studies yet"
-            )
         unknown = [name for name in options if name not in Options.__annotations__]
         if unknown:
             raise TypeError(f"expected some of {[*StudyWords.__annotations__]} as words, got {unknown}")
@@ -118,8 +114,11 @@ class Said:
         hint = f": did you mean {close[0]!r}?" if close else ": correct the name, or let the objective suggest it"
         raise ValueError(f"expected words about parameters that the objective suggests, {known}, got {missing}{hint}")
 
-    def problem(self, space: Mapping[str, BaseDistribution], *, minimize: bool) -> Problem:
-        """The problem on these parameters; what is said of others is left out."""
+    def problem(self, space: Mapping[str, BaseDistribution], *, minimize: bool, limits: Iterable[str] = ()) -> Problem:
+        """The problem on these parameters; what is said of others is left out.
+
+        limits: the names of constraints, each of which is kept where it is at most 0.
+        """
         parameters = {name: Parameter.of(name, d, self.ranges.get(name)) for name, d in space.items()}
         decisions = {n: p.variable for n, p in parameters.items() if n not in self.environment}
         environment = {n: p.variable for n, p in parameters.items() if n in self.environment}
@@ -129,6 +128,7 @@ class Said:
                 "trials share"
             )
         words: dict[str, Any] = {"explore": FRONT_DOOR.explore, **self.options, "minimize": minimize}
+        words["constraints"] = dict.fromkeys(limits, (None, 0.0)) or None
         domain = Space(decisions)
         tolerance = self._on(domain)
         if tolerance is None and not environment:

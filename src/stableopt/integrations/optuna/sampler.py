@@ -36,6 +36,7 @@ from stableopt.integrations.optuna.learning import (
     minimizes,
     trials_of,
 )
+from stableopt.integrations.optuna.limits import ConstraintsFunction, keep, limits_of
 from stableopt.integrations.optuna.parameters import internal
 from stableopt.integrations.optuna.said import Said, StudyWords
 from stableopt.integrations.optuna.spaces import shared
@@ -52,6 +53,8 @@ class StableOptSampler(BaseSampler):
         numbers, or an uncertainty set such as ``Ball(0.5, columns=["x", "y"])``.
     environment: the names of parameters that can be set now but not later: the adversary has their whole range.
     ranges: decisions are kept to ``{"x": (1.0, 9.0)}`` where the objective suggests a wider range to evaluate in.
+    constraints_func: a function of a finished trial that returns numbers, each at most 0 where a constraint is kept, as
+        in Optuna's samplers; `Trial.set_constraint` needs none. They must be kept at every point of a decision.
     certify: every so many trials, the best decision and its bounds are computed and stored with the trial; 0: never.
         It takes about three times as long as a proposal.
     noise, model, algorithm, beta, explore, initial, seed: as in `maximize`.
@@ -59,8 +62,18 @@ class StableOptSampler(BaseSampler):
     Parameters that some trials do not have, or whose range changes, are sampled at random, with one warning.
     """
 
-    def __init__(self, tolerance: Any = None, *, certify: int = 10, **words: Unpack[StudyWords]) -> None:
+    def __init__(
+        self,
+        tolerance: Any = None,
+        *,
+        certify: int = 10,
+        constraints_func: ConstraintsFunction | None = None,
+        **words: Unpack[StudyWords],
+    ) -> None:
         self.said = Said.of(tolerance, words)
+        if constraints_func is not None and not callable(constraints_func):
+            raise TypeError(f"expected constraints_func as a function of a finished trial, got {constraints_func!r}")
+        self._constraints = constraints_func
         self._certify = whole(certify, 0, "certify as a number of trials 0, 1, 2, ...")
         self._seed = whole(self.said.options.get("seed", 0), 0, "a seed 0, 1, 2, ...")
         self._lock = Lock()  # of what was learned: threads of one process propose one after the other
@@ -89,8 +102,8 @@ class StableOptSampler(BaseSampler):
         if not search_space or search_space.keys() <= given:
             return {}
         with self._lock:
-            learner = self._learner_of(study, search_space, minimize)
             trials = trials_of(study)
+            learner = self._learner_of(study, search_space, minimize, limits_of(trials))
             learner.learn(trials)
             return self._proposed(study, trial, learner, trials)
 
@@ -108,7 +121,10 @@ class StableOptSampler(BaseSampler):
         """Note that an objective failed, as opposed to its worker; refuse words about what it never suggests."""
         if state in (TrialState.FAIL, TrialState.PRUNED):
             study._storage.set_trial_system_attr(trial._trial_id, FAILED, True)
-        elif any(name not in trial.params for name in self.said.names):
+            return
+        if self._constraints is not None:
+            keep(self._constraints, study, trial)
+        if any(name not in trial.params for name in self.said.names):
             found = shared(trials_of(study), self.said.ranges)
             self._check([*found.names, *trial.params], found.changed)
 
@@ -136,11 +152,13 @@ class StableOptSampler(BaseSampler):
             stacklevel=5,
         )
 
-    def _learner_of(self, study: Study, space: Mapping[str, BaseDistribution], minimize: bool) -> Learner:
-        """What this process has learned; a new one for another study or another space."""
-        key = f"{study._study_id} {study.study_name} {minimize} {dict(space)}"
+    def _learner_of(
+        self, study: Study, space: Mapping[str, BaseDistribution], minimize: bool, limits: Sequence[str]
+    ) -> Learner:
+        """What this process has learned; a new one for another study, another space or other constraints."""
+        key = f"{study._study_id} {study.study_name} {minimize} {dict(space)} {limits}"
         if self._learner is None or self._learner[0] != key:
-            self._learner = key, Learner(self.said.problem(space, minimize=minimize))
+            self._learner = key, Learner(self.said.problem(space, minimize=minimize, limits=limits))
             self._write_words(study, self._learner[1])
         return self._learner[1]
 

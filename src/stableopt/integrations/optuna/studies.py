@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any, Unpack
@@ -19,6 +20,7 @@ from stableopt.integrations.optuna.answers import known_of
 from stableopt.integrations.optuna.learning import DECISION, FAILED, PROPOSAL, WORDS
 from stableopt.integrations.optuna.parameters import internal
 from stableopt.integrations.optuna.said import StudyWords
+from stableopt.loop.constraints import Constraint
 from stableopt.sets.spaces import Space
 from stableopt.sets.variables import Category, Float, Integer, Variable
 
@@ -55,16 +57,24 @@ def to_study(campaign: Campaign, *, name: str | None = None, storage: Any = None
 
 
 def _created(trial: Trial, space: Mapping[str, BaseDistribution], words: Words) -> optuna.trial.FrozenTrial:
-    params, told = dict(trial.settings), trial.status == DONE
+    params, told = dict(trial.settings), trial.status == DONE and words.value in trial.values
     asked = trial.decision is not None and trial.serves
+    others = {name: trial.values[name] for name in words.outputs[1:] if name in trial.values}
+    beyond = {f"constraints:{k.name}": _beyond(k, others[k.name]) for k in words.limits if k.name in others}
     return create_trial(
         state=TrialState.COMPLETE if told else TrialState.FAIL,
         params=params,
         distributions=dict(space),
         value=trial.values[words.value] if told else None,
-        user_attrs={DECISION: trial.decision} if asked else {},
-        system_attrs={PROPOSAL: internal(params, space), FAILED: True} if asked else {},
+        user_attrs=({DECISION: trial.decision} if asked else {}) | others,
+        system_attrs=({PROPOSAL: internal(params, space), FAILED: True} if asked else {}) | beyond,
     )
+
+
+def _beyond(limit: Constraint, value: float) -> float:
+    """How far a value is beyond its limits, which Optuna calls a constraint: at most 0 where they are kept."""
+    below = -math.inf if limit.lower is None else limit.lower - value
+    return max(below, -math.inf if limit.upper is None else value - limit.upper)
 
 
 def _distributions(words: Words, settings: list[Any]) -> dict[str, BaseDistribution]:
