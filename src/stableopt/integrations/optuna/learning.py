@@ -65,6 +65,7 @@ class Learner:
         self._fresh = optimizer_of(problem.words)
         self.optimizer = copy.copy(self._fresh)
         self._told: set[int] = set()
+        self._read: dict[tuple[int, int], Measurement[Any]] = {}  # by number and sign; what is finished never changes
 
     def learn(self, trials: Sequence[FrozenTrial], *, strict: bool = False) -> Optimizer:
         """The optimiser, after whatever is new.
@@ -90,8 +91,11 @@ class Learner:
         for trial in made:
             if trial.state is TrialState.FAIL and (self._killed(trial) or self._key(trial) in repeated):
                 continue
+            key = trial.number, sign
             try:
-                found[trial.number] = self._measurement(trial, sign)
+                if key not in self._read:
+                    self._read[key] = self._measurement(trial, sign)
+                found[trial.number] = self._read[key]
             except ValueError as error:
                 if strict:
                     raise ValueError(f"{error} (in trial {trial.number} of the study)") from None
