@@ -20,7 +20,7 @@ from stableopt import plots
 from stableopt.loop.play import play
 from stableopt.plots.page.figures import drawing, inline, marks_of
 from stableopt.plots.page.html import Html, data, element
-from stableopt.plots.page.tables import constraints
+from stableopt.plots.page.tables import constraints, trial_rows
 from stableopt.plots.page.words import named, safe, said
 from stableopt.plots.subject import subject_of
 
@@ -174,6 +174,9 @@ def test_constraints_and_audits_are_put_into_words():
     words = said(subject)
     assert report.feasible == "certified" and words.kept == "It keeps all limits, whatever goes wrong."
     assert words.limit.startswith("No decision that keeps all limits can promise more than")
+    optimizer.tell(optimizer.ask(), None, measured={"steep": 0.25})  # only the constraint was measured
+    rows = trial_rows(subject_of(optimizer))
+    assert [row["value"] is None for row in rows] == [False] * 6 + [True] and rows[-1]["steep"] == 0.25
     shown = Outline(str(constraints(subject))).text
     assert "steep" in shown and f"{report.constraints[0].margin[0]:.6g}" in shown
     audit = so.audit(lambda x: -float(x[0]), [0.5], [(0, 1)], 0.1, evaluations=3, noise=0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from stableopt.loop.answers import readable
 from stableopt.plots.contest import contenders_of, scales_of
 from stableopt.plots.page.html import Html, element
 from stableopt.plots.page.words import named, number
-from stableopt.plots.parameters import Column
+from stableopt.plots.parameters import Column, flat_of
 from stableopt.plots.probes import interval, moved
 from stableopt.plots.subject import Subject
 from stableopt.sets.variables import Integer
@@ -112,15 +113,14 @@ def _shorter(cell: Any) -> Any:
 
 def trial_rows(subject: Subject) -> Rows:
     """What an answer knows of its evaluations, as a campaign would write it."""
-    places = [*subject.trials, *subject.failures]
-    values = [*subject.values.tolist(), *(None for _ in subject.failures)]
-    noises = [r.noise for r in (*subject.state.rounds, *subject.state.failures)]
     names = [column.name for column in subject.columns]
-    taken, rows = {*names, subject.label}, []
-    for i, (flat, value, noise) in enumerate(zip(places, values, noises, strict=True), start=1):
-        about = {"trial": i, "status": "failed" if value is None else "done"}
-        row = {_other(name, taken): v for name, v in about.items()} | dict(zip(names, flat, strict=True))
-        rows.append(row | {subject.label: value, _other("noise", taken): noise})
+    state, taken, rows = subject.state, {*names, subject.label}, []
+    for i, r in enumerate((*state.rounds, *state.failures), start=1):
+        about = {"trial": i, "status": "done" if i <= len(state.rounds) else "failed"}
+        row = {_other(name, taken): v for name, v in about.items()} | dict(zip(names, flat_of(r.point), strict=True))
+        value = None if math.isnan(r.y) else subject.sign * r.y
+        measured = {_other(name, taken): v for name, v in (r.measured or {}).items()}
+        rows.append(row | {subject.label: value} | measured | {_other("noise", taken): r.noise})
     return rows
 
 
