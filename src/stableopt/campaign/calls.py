@@ -35,6 +35,7 @@ class Options(TypedDict, total=False):
     data: Any
     value: str
     constraints: Any
+    where: Callable[[Any], Any] | None
     noise: float | str | None
     initial: int | None
     seconds: float | None
@@ -87,6 +88,7 @@ def maximize(
     data: Any = None,
     value: str = "value",
     constraints: Any = None,
+    where: Callable[[Any], Any] | None = None,
     noise: float | str | None = None,
     initial: int | None = None,
     seconds: float | None = None,
@@ -124,6 +126,8 @@ def maximize(
     constraints: what else f returns, by name, with a lower and an upper limit each that must hold for every
         perturbation: ``{"stress": (None, 14.0)}``; or a list of `Constraint`. Then f returns a dictionary, with the
         value under its name, or the value and a dictionary; None or NaN where one was not measured.
+    where: which decisions are allowed, by the inputs alone: ``lambda d: d["a"] >= 2 * d["b"]``. It is known exactly
+        and costs no measurement. An equation needs some room: ``abs(d["a"] + d["b"] - 1) <= 0.01``.
     noise: standard deviation of f's noise; learned if not given. "robust": learned, and values far from what all others
         say lose their weight. ``model`` replaces the model as a whole.
     initial: how many points are spread out before the model takes over.
@@ -147,7 +151,7 @@ def maximize(
     Ctrl-C stops, too, and returns what is known; before the first value it is raised.
     """
     words = Words(ranges, tolerance, environment, noise, model, False, value, algorithm, beta, explore, initial, seed)
-    words = replace(words, constraints=constraints)
+    words = replace(words, constraints=constraints, where=where)
     limits = Limits(evaluations, seconds, target, confirm, stop_when)
     return _run((f, workers, patience, retries), words, limits, (progress, callback), file, data)
 
@@ -174,6 +178,7 @@ def minimize(
     data: Any = None,
     value: str = "value",
     constraints: Any = None,
+    where: Callable[[Any], Any] | None = None,
     noise: float | str | None = None,
     initial: int | None = None,
     seconds: float | None = None,
@@ -197,7 +202,7 @@ def minimize(
     A ``model`` that is given is one of −f.
     """
     words = Words(ranges, tolerance, environment, noise, model, True, value, algorithm, beta, explore, initial, seed)
-    words = replace(words, constraints=constraints)
+    words = replace(words, constraints=constraints, where=where)
     limits = Limits(evaluations, seconds, target, confirm, stop_when)
     return _run((f, workers, patience, retries), words, limits, (progress, callback), file, data)
 
@@ -253,6 +258,7 @@ def assess(
     environment: Any = None,
     value: str = "value",
     constraints: Any = None,
+    where: Callable[[Any], Any] | None = None,
     minimize: bool = False,
     noise: float | str | None = None,
     seed: int = 0,
@@ -275,6 +281,7 @@ def assess(
         explore=None,
         seed=seed,
         constraints=constraints,
+        where=where,
     )
     from stableopt.campaign.evaluating import assessed
 

@@ -46,6 +46,7 @@ class Setup(TypedDict, total=False):
     minimize: bool
     value: str
     constraints: Any
+    where: Callable[[Any], Any] | None
     algorithm: str | Algorithm
     beta: float | Schedule
     explore: float | Schedule | None
@@ -60,6 +61,7 @@ class Changes(TypedDict, total=False):
     tolerance: Any
     environment: Any
     constraints: Any
+    where: Callable[[Any], Any] | None
     noise: float | str | None
     model: GP | Learned | None
     algorithm: str | Algorithm
@@ -235,8 +237,8 @@ class AskAndTell:
 class Campaign(AskAndTell):
     """Experiments that are asked for and told one by one, or n at a time; in memory, or in a file that survives all.
 
-    ranges, tolerance, environment, value, constraints, noise, initial, seed, model, beta, explore, algorithm: those of
-        `maximize`.
+    ranges, tolerance, environment, value, constraints, where, noise, initial, seed, model, beta, explore, algorithm:
+        those of `maximize`.
     minimize: whether small values are good.
     data: earlier experiments, in the forms of `maximize`, or as the path of a CSV file.
     file: an SQLite database. If it is there, the campaign goes on: then the words must be the same.

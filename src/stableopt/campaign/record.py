@@ -175,7 +175,7 @@ def optimizer_of(words: Words) -> Optimizer:
     algorithm = FRONT_DOOR.algorithm if words.algorithm is None else words.algorithm
     beta = FRONT_DOOR.beta if words.beta is None else words.beta
     options: Any = {"algorithm": algorithm, "beta": beta, "explore": words.explore}
-    options |= {"initial": words.initial, "seed": words.seed, "constraints": words.limits}
+    options |= {"initial": words.initial, "seed": words.seed, "constraints": words.limits, "where": words.where}
     optimizer = Optimizer(words.domain, words.uncertainty, words.prior, **options)
     if words.decision is not None:
         optimizer.algorithm = attacking(Given(optimizer.state.setting.translation.decision_index(words.decision)))

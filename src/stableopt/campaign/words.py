@@ -57,6 +57,8 @@ class Words:
     decision: Any = None
     """The decision that an audit attacks; None: the best one is searched for."""
     constraints: Any = None
+    where: Any = None
+    """Which decisions are allowed: a function of a decision; None: all of the ranges."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.minimize, bool | np.bool_):

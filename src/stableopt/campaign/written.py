@@ -22,7 +22,10 @@ KINDS: dict[str, type[Happening]] = {
     c.__name__.lower(): c for c in (Created, Changed, Asked, Told, Abandoned, Imported)
 }
 
-_LATER = ("constraints",)  # words that files of earlier versions do not have: they are written where they are used
+_LATER = (
+    "constraints",
+    "where",
+)  # words that files of earlier versions do not have: they are written where they are used
 
 
 def text_of(what: Happening) -> tuple[str, str]:
@@ -83,6 +86,8 @@ def _data(item: Any, name: str) -> Any:
         return item.tolist()
     if isinstance(item, bool | int | float | str) or item is None:
         return item
+    if name == "where" and callable(item):
+        return {"function": getattr(item, "__qualname__", name)}
     if isinstance(item, list | tuple):
         return [_data(part, name) for part in item]
     raise TypeError(f"expected {name} as something that a file can hold, got {item!r:.200}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -14,9 +14,11 @@ from stableopt.loop.measurements import Data, Round
 from stableopt.loop.setting import Columns, Intersection, Setting
 from stableopt.loop.views import View
 from stableopt.maxmin.lists.listing import Listing
+from stableopt.maxmin.lists.masked import MaskedMaxMin
 from stableopt.maxmin.lists.solvers import ListedMaxMin
 from stableopt.maxmin.solver import Hints
 from stableopt.model.learning import Belief
+from stableopt.sets.allowed import Rule, holds
 from stableopt.sets.domains import Domain
 from stableopt.sets.uncertainty import UncertaintySet
 
@@ -28,10 +30,13 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
     domain: Domain
     uncertainty: UncertaintySet
     seed: int = 0
+    where: Rule | None = None
+    _solver: ListedMaxMin = field(init=False, repr=False)
     takes_hints, least_initial = False, 0
 
     def __post_init__(self) -> None:
-        _ = self.translation  # a set that does not fit the domain is refused here
+        """A set that does not fit the domain is refused here, as is a rule that allows nothing."""
+        vars(self)["_solver"] = _masked(self.translation, self.where)
 
     @cached_property
     def translation(self) -> Listing:
@@ -44,7 +49,7 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         return Columns(width, (), width)
 
     def solver(self, t: int = 0) -> ListedMaxMin:
-        return self.translation.solver
+        return self._solver
 
     def inputs(self, points: Sequence[int], scaled: bool) -> Array:
         blocks = _seen(self.translation.blocks, scaled)
@@ -87,6 +92,9 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
     @cached_property
     def _order(self) -> Indices:
         reachable = self.translation.reachable
+        if isinstance(self._solver, MaskedMaxMin):
+            homes = [self.translation.home(d) for d in np.flatnonzero(self._solver.allowed).tolist()]
+            reachable = np.unique(np.concatenate(homes))
         return reachable[np.random.default_rng([self.seed, 0]).permutation(len(reachable))]
 
     def random(self, rng: np.random.Generator) -> int:
@@ -98,6 +106,16 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         listing = self.translation
         points = listing.reachable if decision is None else listing.solver.members(decision)
         return np.setdiff1d(points, without) if len(without) else points  # type: ignore[return-value]
+
+
+def _masked(listing: Listing, where: Rule | None) -> ListedMaxMin:
+    """The solver for the decisions that are allowed."""
+    if where is None:
+        return listing.solver
+    allowed = np.array([holds(where, listing.decision(d)) for d in range(listing.solver.n_decisions)])
+    if not allowed.any():
+        raise ValueError(f"expected where=... to allow some decisions, got none among {len(allowed)}")
+    return MaskedMaxMin(listing.solver, allowed)
 
 
 def _seen(blocks: Sequence[Array], scaled: bool) -> list[Array]:

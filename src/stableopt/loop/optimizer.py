@@ -45,6 +45,7 @@ from stableopt.loop.updates import after, first_state, recorded, with_belief, wi
 from stableopt.maxmin.solver import AnyIndex
 from stableopt.model.gp import GP
 from stableopt.model.learning import Belief, Learned
+from stableopt.sets.allowed import Rule
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import UncertaintySet
@@ -74,6 +75,7 @@ class Optimizer:
     seed: for all that is random; round t draws from ``default_rng([seed, t])``.
     constraints: limits on what else is measured, such as ``[Constraint("stress", upper=14.0)]``. They must hold at
         every point that the adversary can choose. The value and all constraints share the ξ of a schedule.
+    where: which decisions are allowed, such as ``lambda d: d["a"] >= 2 * d["b"]``; points are not restricted.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Optimizer:
         initial: int | None = None,
         seed: int = 0,
         constraints: Iterable[Constraint] = (),
+        where: Rule | None = None,
     ) -> None:
         self.gp = Learned() if gp is None else gp
         if not isinstance(self.gp, GP | Learned):
@@ -103,7 +106,9 @@ class Optimizer:
             raise ValueError(
                 f"expected a rule for constraints such as BestOfAll(), got {name}, which intersects bounds"
             )
-        setting = setting_of(domain, uncertainty, self.seed)
+        if where is not None and not callable(where):
+            raise TypeError(f"expected where=... as a function of a decision, got {where!r:.200}")
+        setting = setting_of(domain, uncertainty, self.seed, where)
         self._lock = Lock()  # of what is told: two threads that tell at once must not start from the same state
         betas = self._betas(1, 0.0)
         self._state = first_state(setting, self.gp, betas, intersects=intersects, constraints=self.constraints)
@@ -269,6 +274,8 @@ class Optimizer:
         }
         if state.constraints:
             run["constraints"] = list(map(written_constraint, self.constraints, state.constraints))
+        if state.setting.where is not None:
+            run["where"] = {"function": getattr(state.setting.where, "__qualname__", "where")}
         return json.dumps(run)
 
     @classmethod
@@ -291,7 +298,9 @@ class Optimizer:
             [from_dict(k[key], functions, classes, f"run.constraints[{i}].{key}") for key in LIMITED]
             for i, k in enumerate(run.get("constraints", []))
         ]
+        where = from_dict(run["where"], functions, classes, "run.where") if "where" in run else None
         options = {"algorithm": algorithm, "beta": beta, "explore": explore, "constraints": [k[0] for k in limited]}
+        options["where"] = where
         try:
             optimizer = cls(domain, uncertainty, gp, **options, initial=run["initial"], seed=run["seed"])
             known = in_order(run, optimizer.state.setting.translation, optimizer.constraints)

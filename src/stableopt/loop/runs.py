@@ -42,7 +42,7 @@ def parsed(text: str) -> dict[str, Any]:
     expected = {*VALUES, "format", "initial", "seed", "rounds", "failures"}
     if missing := sorted(expected - run.keys()):
         raise ValueError(f"expected a whole run, got one without {missing}")
-    if strange := sorted(run.keys() - expected - {"constraints"}):
+    if strange := sorted(run.keys() - expected - {"constraints", "where"}):
         raise ValueError(f"expected a run as it was written, got {strange} in it")
     limited = run.get("constraints", [])
     if not isinstance(limited, list) or not all(isinstance(k, dict) and k.keys() == {*LIMITED} for k in limited):

@@ -28,6 +28,7 @@ from stableopt.loop.measurements import Round
 from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief
+from stableopt.sets.allowed import Rule
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import UncertaintySet
@@ -106,6 +107,8 @@ class Setting(ABC, Generic[Index, F]):
     uncertainty: UncertaintySet
     seed: int
     """For all that is random in searches and designs."""
+    where: Rule | None
+    """Which decisions are allowed; None: all."""
     takes_hints: bool
     """Whether its solver is a search, which begins with what is known."""
     least_initial: int
@@ -180,7 +183,7 @@ class Setting(ABC, Generic[Index, F]):
 
     def rescaled(self, factor: float) -> Setting[Index, F]:
         """The same setting with perturbations ``factor`` times as large."""
-        return type(self)(self.domain, self.uncertainty.scaled(factor), self.seed)  # type: ignore[call-arg]
+        return type(self)(self.domain, self.uncertainty.scaled(factor), self.seed, self.where)  # type: ignore[call-arg]
 
 
 def column_names(setting: Setting[Index]) -> list[str]:

@@ -17,6 +17,7 @@ from stableopt.maxmin.solver import Choice, Hints, Index
 from stableopt.maxmin.spaces.mover import RangeMover
 from stableopt.maxmin.spaces.movers import ChoiceMover
 from stableopt.maxmin.spaces.region import SpaceRegion
+from stableopt.sets.allowed import Rule
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Groups, UncertaintySet, continuous
@@ -26,11 +27,13 @@ _SAME = 1e-9  # in coordinates
 _ROUNDED = 0.01  # of a range: who sets 44.5 was asked for 44.40177, most likely
 
 
-def setting_of(domain: Domain | Space, uncertainty: UncertaintySet, seed: int = 0) -> Setting:
+def setting_of(
+    domain: Domain | Space, uncertainty: UncertaintySet, seed: int = 0, where: Rule | None = None
+) -> Setting:
     """The setting of a run. Its indices and its functions of points go back to it alone, so their kind is its own."""
     if isinstance(domain, Space) or continuous(uncertainty):
-        return cast("Setting", SpaceSetting(domain, uncertainty, seed))
-    return cast("Setting", ListedSetting(domain, uncertainty, seed))
+        return cast("Setting", SpaceSetting(domain, uncertainty, seed, where))
+    return cast("Setting", ListedSetting(domain, uncertainty, seed, where))
 
 
 def reaches(setting: Setting, decision: Any, points: Any) -> Mask:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data, Round
 from stableopt.loop.setting import Columns, Intersection, Setting
 from stableopt.loop.views import View
+from stableopt.maxmin.search.allowed import AllowedMaxMin, Ground
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.plan import usual_budget
 from stableopt.maxmin.solver import Hints, Row, Smooth
@@ -22,6 +23,7 @@ from stableopt.model.gp import Bound, Posterior
 from stableopt.model.learning import Belief
 from stableopt.model.mixtures import Mixture
 from stableopt.model.stationary import LARGEST
+from stableopt.sets.allowed import Allowed, Rule
 from stableopt.sets.domains import Domain
 from stableopt.sets.perturbations import Rectangle
 from stableopt.sets.spaces import Space
@@ -42,10 +44,16 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
     domain: Space | Domain
     uncertainty: UncertaintySet
     seed: int = 0
+    where: Rule | None = None
+    _ground: Ground | None = field(init=False, repr=False, default=None)
     takes_hints, least_initial = True, 1
 
     def __post_init__(self) -> None:
-        _ = self.region  # a set that does not fit the space is refused here
+        region = self.region  # a set that does not fit the space is refused here
+        if self.where is not None:
+            ground = Ground(region, Allowed(self.where, region.space), self.seed)
+            _ = ground.anchors  # as is a rule that allows nothing
+            vars(self)["_ground"] = ground
 
     @cached_property
     def region(self) -> SpaceRegion:
@@ -62,9 +70,10 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         space = self.region.points_space
         return Columns(space.dim, space.categories, len(space.parts))
 
-    def solver(self, t: int) -> ContinuousMaxMin:
+    def solver(self, t: int) -> ContinuousMaxMin | AllowedMaxMin:
         """The search. With very many observations every evaluation is dear, and the search gets fewer of them."""
-        return _search(self.region, *effort(self.region, t), self.seed)
+        found = _search(self.region, *effort(self.region, t), self.seed)
+        return found if self._ground is None else AllowedMaxMin(found, self._ground)
 
     def inputs(self, points: Sequence[Row], scaled: bool) -> Array:
         Z = np.array(points).reshape(len(points), self.region.points_space.dim)
@@ -136,7 +145,10 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         unit = low_discrepancy(number + 1, len(self.region.points_space.parts), self.seed)[-1:]
         inner = [j for j, variable in enumerate(self.region.space.parts) if variable.choices is None]
         unit[:, inner] = _MARGIN + (1 - 2 * _MARGIN) * unit[:, inner]
-        return _allowed(self.region, self.region.points_space.rows(unit))
+        Z = self.region.points_space.rows(unit)
+        if self._ground is not None:
+            Z[:, : self.region.dim] = self._ground.anchors[number % len(self._ground.anchors)]
+        return _allowed(self.region, Z)
 
     def random(self, rng: np.random.Generator) -> Row:
         space = self.region.points_space

@@ -92,6 +92,7 @@ def _replayed(subject: Subject, moments: Sequence[int]) -> list[Moment]:
     old, state = subject.answer.optimizer, subject.state
     options = {"algorithm": old.algorithm, "beta": old.schedule, "explore": old.exploring}
     options |= {"constraints": old.constraints, "initial": old.initial, "seed": old.seed}
+    options["where"] = state.setting.where
     found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what was to be said was said when the values came

@@ -1,0 +1,223 @@
+"""Max-min over the decisions of a space that a rule allows; the adversary is as free as before.
+
+A rule only says yes or no, so it has no slope to follow. If the best of all decisions is allowed, it is the answer.
+Else the best of many allowed ones goes on by steps that stay allowed, shorter and shorter ones.
+
+    anchors     allowed decisions: what is left of an even spread; where they are few, more are found around them
+    bring       a decision that is not allowed comes back on the way to an anchor nearby, as far as it must (bisection)
+    steps       along differences of anchors, which lie in the allowed set however thin it is, along the axes, at
+                random, and towards the best of all decisions
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from stableopt.base.arrays import Array, Mask
+from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth, Solver
+
+_SPREADS = (2**12, 2**16)  # how many decisions are tried until enough of them are allowed
+_ANCHORS = 512
+_BISECTIONS = 30
+_NEAREST = 4  # anchors that a decision is brought back to
+_STARTS = 2
+_STEPS = 16  # in a batch
+_BATCHES = 25
+_SHORTEST = 1e-4  # of a range: shorter steps gain nothing that a measurement could notice
+_NO_HINTS: Hints[Row] = Hints()
+
+
+class Search(Solver[Row, Smooth], Protocol):
+    """A search among all decisions of a region."""
+
+    region: Region
+    seed: int
+
+    def rows(self, decisions: Sequence[Row]) -> Array:
+        """Decisions as rows of coordinates (n, d)."""
+
+
+class _Found(NamedTuple):
+    """Decisions with their smallest margins and values, both of the worst case."""
+
+    X: Array
+    margin: Array
+    value: Array
+
+    @property
+    def order(self) -> list[int]:
+        """The best first: those that keep all limits by their value, the others by their margin."""
+        kept = self.margin >= 0
+        return [int(i) for i in np.lexsort((-np.where(kept, self.value, self.margin), ~kept))]
+
+
+class AllowedMaxMin:
+    """A `Solver` for the allowed decisions, on top of one for all of them."""
+
+    def __init__(self, alone: Search, ground: Ground) -> None:
+        self.alone, self.region, self._ground, self._allowed = alone, alone.region, ground, ground.allowed
+        self.worst, self.minima = alone.worst, alone.minima
+
+    def maximin(self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = ()) -> Choice[Row]:
+        free = self.alone.maximin(F, hints, subject_to)
+        if self._is_allowed(free.decision):
+            return free
+
+        def judged(X: Array) -> _Found:
+            rows = self._indices(X)
+            margins = [[c.value for c in self.alone.minima(rows, M, hints)] for M in subject_to]
+            margin = np.min(margins, axis=0) if margins else np.full(len(X), math.inf)
+            return _Found(X, margin, np.array([c.value for c in self.alone.minima(rows, F, hints)]))
+
+        best = self._climbed(judged, free.decision, hints)
+        found = self.alone.worst(self._indices(best.X)[0], F, hints)
+        return found._replace(margin=float(best.margin[0]), gap=max(0.0, free.value - found.value), agreed=False)
+
+    def jointly(self, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
+        free = self.alone.jointly(functions, hints)
+        if self._is_allowed(free.decision):
+            return free
+
+        def judged(X: Array) -> _Found:
+            each = [[c.value for c in self.alone.minima(self._indices(X), F, hints)] for F in functions]
+            return _Found(X, np.full(len(X), math.inf), np.min(each, axis=0))
+
+        decision = self._indices(self._climbed(judged, free.decision, hints).X)[0]
+        return min((self.alone.worst(decision, F, hints) for F in functions), key=lambda choice: choice.value)
+
+    def best(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
+        """Of these decisions; of all, if none of these is allowed."""
+        some = self._kept(decisions)
+        return self.alone.best(some, F, hints) if some else self.maximin(F, hints)
+
+    def leading(
+        self, decisions: Sequence[Row], F: Smooth, count: int, hints: Hints[Row] = _NO_HINTS, above: float = -math.inf
+    ) -> list[Choice[Row]]:
+        some = self._kept(decisions)
+        return self.alone.leading(some, F, count, hints, above) if some else []
+
+    # ------------------------------------------------------------------------------------------------------ inside
+
+    def _is_allowed(self, decision: Row) -> bool:
+        return bool(self._allowed(np.array([decision]))[0])
+
+    def _kept(self, decisions: Sequence[Row]) -> list[Row]:
+        rows = self.alone.rows(decisions)
+        return [d for d, good in zip(decisions, self._allowed(rows), strict=True) if good] if len(rows) else []
+
+    def _indices(self, X: Array) -> list[Row]:
+        return [self.region.decision_index(x) for x in X]
+
+    def _climbed(self, judged: Callable[[Array], _Found], free: Row, hints: Hints[Row]) -> _Found:
+        """The best allowed decision after steps from some starts."""
+        ground, rng = self._ground, np.random.default_rng([self.alone.seed, 7])
+        near = ground.brought(np.array([free]))
+        known = self.alone.rows(self._kept(hints.decisions))
+        found = judged(np.vstack([near, known, ground.anchors[: 4 * _STEPS]]))
+        tops = [_row(found, i) for i in found.order[:_STARTS]]
+        return min((self._steps(judged, top, near[0], rng) for top in tops), key=_rank)
+
+    def _steps(
+        self, judged: Callable[[Array], _Found], best: _Found, towards: Array, rng: np.random.Generator
+    ) -> _Found:
+        length = 0.25
+        for _ in range(_BATCHES):
+            if length < _SHORTEST:
+                break
+            found = judged(self._ground.around(best.X[0], length, towards, rng))
+            top = _row(found, found.order[0])
+            if _rank(top) < _rank(best):
+                best, length = top, min(2 * length, 0.5)
+            else:
+                length *= 0.4
+        return best
+
+
+class Ground:
+    """What is known of the allowed set of a region."""
+
+    def __init__(self, region: Region, allowed: Callable[[Array], Mask], seed: int) -> None:
+        self.region, self.allowed, self.seed = region, allowed, seed
+        away = np.full((1, region.dim), -1e6)
+        self._fixed = region.clip(away)[0] == away[0]  # discrete coordinates, which clipping leaves alone
+
+    @cached_property
+    def anchors(self) -> Array:
+        """Allowed decisions all over the set (m, d)."""
+        X = np.empty((0, self.region.dim))
+        for count in _SPREADS:
+            tried = self.region.decisions(count, self.seed)
+            X = tried[self.allowed(tried)]
+            if len(X) >= _ANCHORS or len(tried) < count:
+                break
+        if not len(X):
+            raise ValueError(
+                f"expected where=... to allow some decisions, got none among {len(tried)} all over the ranges: an "
+                "equation such as a + b == 1 has to be given some room, abs(a + b - 1) <= 0.01"
+            )
+        rng = np.random.default_rng([self.seed, 8])
+        while len(X) < _ANCHORS // 2 and not self._fixed.all():
+            i, j, k = rng.integers(len(X), size=(3, len(X)))
+            step = (X[j] - X[k]) * rng.uniform(-1, 1, (len(X), 1)) + 0.01 * rng.standard_normal(X.shape)
+            new = self.region.clip(np.where(self._fixed, X[i], X[i] + step))
+            X = np.vstack([X, self._towards(X[i], new)])
+        return X[rng.permutation(len(X))]
+
+    def brought(self, X: Array) -> Array:
+        """Allowed decisions near these: themselves, or the nearest on the ways to some anchors."""
+        X = self.region.clip(X)
+        bad = np.flatnonzero(~self.allowed(X))
+        if len(bad):
+            weights = np.where(self._fixed, 10.0, 1.0)
+            apart = (((X[bad, None] - self.anchors[None]) * weights) ** 2).sum(axis=2)
+            nearest = np.argsort(apart, axis=1)[:, :_NEAREST]
+            ways = np.stack([self._towards(self.anchors[a], X[bad]) for a in nearest.T], axis=1)
+            closest = ((ways - X[bad, None]) ** 2).sum(axis=2).argmin(axis=1)
+            X = X.copy()
+            X[bad] = ways[np.arange(len(bad)), closest]
+        return X
+
+    def _towards(self, A: Array, X: Array) -> Array:
+        """The last allowed decisions on the ways from allowed ones A to X, row by row; choices stay those of A."""
+        low, high = np.zeros((len(A), 1)), np.ones((len(A), 1))
+        B = np.where(self._fixed, A, X)
+        there = self.allowed(B)[:, None]
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            good = self.allowed(A + middle * (B - A))[:, None]
+            low, high = np.where(good, middle, low), np.where(good, high, middle)
+        return np.where(there, B, A + low * (B - A))
+
+    def around(self, x: Array, length: float, towards: Array, rng: np.random.Generator) -> Array:
+        """Allowed decisions about so far away (m, d)."""
+        anchors, d = self.anchors, self.region.dim
+        i, j = rng.integers(len(anchors), size=(2, 2 * _STEPS))
+        steps = [
+            anchors[i] - anchors[j],
+            rng.standard_normal((_STEPS // 2, d)),
+            np.eye(d),
+            -np.eye(d),
+            (towards - x)[None],
+        ]
+        P = np.where(self._fixed, 0.0, np.vstack(steps))
+        size = np.sqrt((P * P).sum(axis=1, keepdims=True))
+        P = P[size[:, 0] > 1e-12] / size[size[:, 0] > 1e-12]
+        moved = self.brought(np.repeat(x[None], len(P), axis=0) + length * rng.uniform(0.3, 1.0, (len(P), 1)) * P)
+        others = self.region.other_decisions(x)
+        others = others[rng.permutation(len(others))[:_STEPS]]
+        return np.vstack([moved, self.brought(others)]) if len(others) else moved
+
+
+def _row(found: _Found, i: int) -> _Found:
+    return _Found(found.X[i : i + 1], found.margin[i : i + 1], found.value[i : i + 1])
+
+
+def _rank(found: _Found) -> tuple[bool, float]:
+    """What is smaller is better."""
+    kept = bool(found.margin[0] >= 0)
+    return not kept, -float(found.value[0] if kept else found.margin[0])

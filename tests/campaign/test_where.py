@@ -1,0 +1,125 @@
+"""Promises of where=...: only allowed decisions are asked for and reported, the adversary is as free as before."""
+
+import numpy as np
+import pytest
+from helpers.refusals import refused, table
+
+import stableopt as so
+from stableopt.loop import space as search
+from stableopt.maxmin.search.allowed import AllowedMaxMin, Ground
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.spaces.region import SpaceRegion
+from stableopt.sets.allowed import Allowed
+
+CUBE = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "usual_budget", lambda dim: 2000)
+        yield
+
+
+class Bowl:
+    """Highest at 0.6 in every coordinate; the worst case of x within 0.05 is −Σ(|x − 0.6| + 0.05)²."""
+
+    def __call__(self, Z):
+        return -((Z - 0.6) ** 2).sum(axis=1)
+
+    def with_gradient(self, Z):
+        return self(Z), -2 * (Z - 0.6)
+
+
+RULES = {
+    "thin": (lambda p: abs(p["a"] + p["b"] + p["c"] - 1) <= 0.01, -3 * (0.6 - 1.01 / 3 + 0.05) ** 2),
+    "all": (lambda p: p["a"] >= 0.0, -3 * 0.05**2),
+}
+
+
+@pytest.mark.parametrize("name", ["thin", "all"])
+def test_the_search_finds_the_best_allowed_decision(name):
+    rule, best = RULES[name]
+    space = so.Space(CUBE)
+    region = SpaceRegion(space, so.Rectangle(0.05))
+    found = AllowedMaxMin(ContinuousMaxMin(region, 4000), Ground(region, Allowed(rule, space), 0)).maximin(Bowl())
+    assert rule(space.decode(np.array(found.decision)))
+    assert found.value == pytest.approx(best, abs=2e-3)
+
+
+def test_a_rule_that_takes_no_arrays_is_asked_one_by_one():
+    space = so.Space(CUBE)
+    rows = space.spread(50, 1)
+    chained = Allowed(lambda p: 0.2 < p["a"] < 0.8 and p["b"] < 0.5, space)
+    plain = Allowed(lambda p: (p["a"] > 0.2) & (p["a"] < 0.8) & (p["b"] < 0.5), space)
+    expected = [bool(0.2 < a < 0.8 and b < 0.5) for a, b, _ in rows]
+    assert chained(rows).tolist() == plain(rows).tolist() == expected
+
+
+def test_on_a_list_forbidden_decisions_are_masked_and_points_are_not():
+    grid = so.Grid.linspace(0, 1, 21)
+    f = lambda x: -abs(float(x[0]) - 0.5)  # noqa: E731
+    result = so.maximize(f, grid, so.Ball(0.1), where=lambda x: x[0] >= 0.7, evaluations=8)
+    assert result.decision[0] == pytest.approx(0.7)
+    assert result.worst_case.point[0] == pytest.approx(0.8)
+    measured = [float(e.point[0]) for e in result.evaluations]
+    assert min(measured) >= 0.6 - 1e-9
+
+
+def test_in_a_space_every_decision_is_allowed_and_a_file_needs_the_rule_again(tmp_path):
+    file = tmp_path / "a.db"
+    ranges = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    f = lambda p: p["a"] + p["b"]  # noqa: E731
+    result = so.maximize(f, ranges, 0.05, where=on_the_line, evaluations=8, file=file)
+    assert on_the_line(result.decision)
+    assert all(e.decision is None or on_the_line(e.decision) for e in result.evaluations)
+    refused(lambda: so.Campaign.open(file).trials, ValueError, "on_the_line", "pass functions=")
+    again = so.Campaign.open(file, functions={"on_the_line": on_the_line})
+    assert again.result.decision == result.decision
+    text = result.optimizer.to_json()
+    replayed = so.Optimizer.from_json(text, functions={"on_the_line": on_the_line})
+    assert replayed.report().decision == result.decision
+
+
+def on_the_line(point):
+    return abs(point["a"] + point["b"] - 1) <= 0.02
+
+
+def broken(point):
+    raise KeyError("z")
+
+
+@table(
+    [
+        ("raises", broken, ValueError, "expected where=... to return True or False", "KeyError"),
+        ("no boolean", lambda p: 1.0, ValueError, "expected where=... to return True or False", "got 1.0"),
+        ("an equation", lambda p: p["a"] + p["b"] == 1.0, ValueError, "got none among", "abs(a + b - 1) <= 0.01"),
+        ("no function", "a < b", TypeError, "expected where=... as a function"),
+    ]
+)  # fmt: skip
+def test_rules_that_cannot_be_meant_are_refused(call, error, words):
+    refused(lambda: so.Campaign({"a": (0.0, 1.0), "b": (0.1, 0.95)}, 0.05, where=call), error, *words)
+
+
+def test_rules_on_a_list_that_cannot_be_meant_are_refused():
+    grid = so.Grid.linspace(0, 1, 11)
+    refused(lambda: so.Campaign(grid, so.Ball(0.1), where=lambda x: bool(x[0] > 2)), ValueError, "got none among 11")
+    refused(lambda: so.Campaign(grid, so.Ball(0.1), where=lambda x: "yes"), ValueError, "got 'yes'")
+
+
+def test_whole_numbers_are_allowed_or_not():
+    """Of n = 1 to 5 as much as possible, but 4 x must leave room for it: 4, at x = 0.25."""
+
+    class Slope:
+        def __call__(self, Z):
+            return 1 + 4 * Z[:, 0] - (Z[:, 1] - 0.4) ** 2
+
+        def with_gradient(self, Z):
+            return self(Z), np.column_stack([np.full(len(Z), 4.0), -2 * (Z[:, 1] - 0.4)])
+
+    space = so.Space({"n": so.Integer(1, 5), "x": (0.0, 1.0)})
+    region = SpaceRegion(space, so.Rectangle(0.05, columns=[1]))
+    ground = Ground(region, Allowed(lambda p: p["n"] + 4 * p["x"] <= 5, space), 0)
+    found = AllowedMaxMin(ContinuousMaxMin(region, 2000), ground).maximin(Slope())
+    assert space.decode(np.array(found.decision)) == pytest.approx({"n": 4, "x": 0.25}, abs=1e-3)
+    assert found.value == pytest.approx(4 - 0.2**2, abs=1e-3)
