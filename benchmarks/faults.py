@@ -57,7 +57,10 @@ def main() -> None:
 def studies(seed: int) -> None:
     from helpers.studies import drive
 
-    found = [drive(kind, size, 200, 12, seed) for kind, size in (("postgresql", 8), ("sqlite", 4), ("journal", 4))]
+    found = []
+    for kind, size in (("postgresql", 8), ("sqlite", 4), ("journal", 4)):
+        found.append(drive(kind, size, 200, 12, seed))
+        print(found[-1], file=sys.stderr, flush=True)
     for name in found[0]:
         print(f"| {name} | " + " | ".join(str(each[name]) for each in found) + " |")
         if name == "storage":
