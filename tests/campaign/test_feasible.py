@@ -9,19 +9,10 @@ import pytest
 
 import stableopt as so
 from stableopt.campaign.kept import Limit, plain, sentence
-from stableopt.loop import space as search
 from stableopt.loop.answers import readable
 
 TRUSS = {"stress": (None, 2.0)}
 EPS = 0.05
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Searches with less effort: what is promised here does not depend on it."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "usual_budget", lambda dim: 2000)
-        yield
 
 
 def weight(a, b):
