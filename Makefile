@@ -18,7 +18,7 @@ test: .venv/.stamp-dev ## lint, check the types and run every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 # What is published is tried as a user gets it: the wheel in a fresh environment, then the sdist in its place.
 dist: .venv/.stamp-dev ## build a wheel and an sdist in dist/, and try both in a fresh environment

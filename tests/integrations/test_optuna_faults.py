@@ -37,7 +37,9 @@ def test_nothing_is_lost_though_workers_are_killed(storage, workers, trials, kil
     assert found["kills"] >= 1 and found["complete"] >= trials
     assert found["told"] >= trials - kills - 1, "most values were acknowledged, or the check says nothing"
     assert (found["lost"], found["wrong"], found["twice"], found["same point at once"]) == (0, 0, 0, 0)
-    assert found["tried again"] == found["marked dead"] and found["tried again twice"] == 0
+    # A trial whose worker met the restart fails by its own error; all others that failed were dead, and tried again.
+    assert 0 <= found["marked dead"] - found["tried again"] <= found["interruptions"]
+    assert found["tried again twice"] == 0
     assert found["still running"] == 0 and found["same report"]
     if storage == "postgresql":
         assert found["restarts"] == 1  # which a worker meets or not, with so few trials
