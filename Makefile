@@ -26,7 +26,7 @@ dist: .venv/.stamp-dev ## build a wheel and an sdist in dist/, and try both in a
 	$(BIN)/python -m build --quiet .
 	$(BIN)/twine check --strict dist/*
 	rm -rf build/fresh && $(BIN)/python -m venv build/fresh
-	build/fresh/bin/python -m pip install --quiet dist/*.whl && build/fresh/bin/python -P .ci/smoke.py
+	build/fresh/bin/python -m pip install --quiet --no-compile dist/*.whl && build/fresh/bin/python -P .ci/smoke.py
 	build/fresh/bin/python -m pip install --quiet --force-reinstall --no-deps dist/*.tar.gz && build/fresh/bin/python -P .ci/smoke.py
 
 docs: .venv/.stamp-dev ## build the site from docs/ into site/; a warning, a dead link or a missing name is an error
@@ -56,7 +56,7 @@ clean: ## remove what the other targets wrote (.venv stays)
 
 # .venv/.stamp-EXTRA: that extra is installed, for this version of pyproject.toml.
 .venv/.stamp-%: pyproject.toml | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	$(BIN)/python -m pip install --quiet --no-compile --editable '.[$*]'  # modules are compiled when they are used
 	@touch $@
 
 .venv/bin/python:

@@ -72,6 +72,8 @@ def progress(source: Any, reports: int | None = None, *, ax: Axes | None = None,
     axes.set_xlabel("values measured")
     axes.set_ylabel(text(subject.label, 40))
     axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
+    if len(t) == 1:
+        axes.set_xlim(t[0] - 1, t[0] + 1)
     style.legend_above(axes)
     return axes
 

@@ -46,7 +46,8 @@ def slices(
     columns = chosen(subject.columns, parameters)
     across = min(len(columns), 3 if len(columns) <= 9 else 5)
     down = math.ceil(len(columns) / across)
-    drawn = style.figure_for(figure, (max(5.5, 1.2 + 2.5 * across), 1.0 + 2.2 * down))
+    height = 2.2 + 0.8 * any(_upright(column) for column in columns)
+    drawn = style.figure_for(figure, (max(5.5, 1.2 + 2.5 * across), 1.0 + height * down))
     panels = drawn.subplots(down, across, sharey=True, squeeze=False)
     sections = {column.block: along(subject, column.block, _ACROSS) for column in columns}
     for axes, column in zip(panels.ravel(), columns, strict=False):
@@ -141,5 +142,10 @@ def _draw_trials(axes: Axes, subject: Subject, column: Column) -> None:
 def _turn_words(axes: Axes, column: Column) -> None:
     """Long words stand upright, and single values get room at the ends."""
     axes.set_xlim(-0.6, len(column.words) - 0.4)
-    if max(len(str(word)) for word in column.words) * len(column.words) > 24:
+    if _upright(column):
         axes.tick_params("x", rotation=90)
+
+
+def _upright(column: Column) -> bool:
+    """Whether its words are too long to stand side by side."""
+    return max((len(str(word)) for word in column.words), default=0) * len(column.words) > 24
