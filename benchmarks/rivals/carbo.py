@@ -2,7 +2,8 @@
 
 OptunaHub loads it, which needs a network; or ``STABLEOPT_CARBO`` names a local copy of OptunaHub's registry, the
 directory that has ``samplers/carbo`` in it. All settings are the sampler's defaults. It knows boxes only: an l2 ball is
-a box to it, with the same half-widths. It learns while it suggests, and reports by a rule of its own.
+a box to it, with the same half-widths, and parameters are anything between the least and the largest. It relaxes whole
+numbers. What it proposes is rounded to what exists. It learns while it suggests, and reports by a rule of its own.
 """
 
 from __future__ import annotations
@@ -36,11 +37,16 @@ class Carbo:
 
     def __init__(self, problem: Problem, seed: int) -> None:
         self.problem, self.seed = problem, seed
-        self.names = [f"x{i}" for i in range(problem.dimension)]
-        ends = zip(self.names, problem.lower.tolist(), problem.upper.tolist(), strict=True)
+        self.names = [f"x{i}" for i in range(len(problem.low))]
+        ends = zip(self.names, problem.low.tolist(), problem.high.tolist(), strict=True)
         self.ranges = {name: optuna.distributions.FloatDistribution(low, high) for name, low, high in ends}
-        noise = dict.fromkeys(self.names, float(problem.eps))
-        self.sampler = _module().CARBOSampler(seed=seed, input_noise_rads=noise)
+        noise = {name: eps for name, eps in zip(self.names, problem.reach.tolist(), strict=False) if eps}
+        everywhere = self.names[problem.dimension :]
+        self.sampler = _module().CARBOSampler(
+            seed=seed,
+            input_noise_rads=noise,
+            **({"const_noisy_param_names": everywhere} if everywhere else {}),
+        )
         self.study = optuna.create_study(direction="maximize", sampler=self.sampler)
         self._told, self._asked = 0, None
 
@@ -49,25 +55,30 @@ class Carbo:
         return self.problem.initial(self.seed)
 
     def tell(self, X: Array, y: Array) -> None:
-        """Add what is new: the value of the last suggestion to its trial, all others as trials of their own."""
+        """Add what is new as trials; what was suggested keeps what the sampler noted when it suggested it."""
         for point, value in zip(X[self._told :], y[self._told :].tolist(), strict=True):
-            if self._asked is not None and np.array_equal(point, self._row(self._asked.params)):
-                self.study.tell(self._asked, value)
-            else:
-                params = dict(zip(self.names, point.tolist(), strict=True))
-                self.study.add_trial(optuna.trial.create_trial(params=params, distributions=self.ranges, value=value))
+            trial = optuna.trial.create_trial(
+                params=dict(zip(self.names, point.tolist(), strict=True)),
+                distributions=self.ranges,
+                value=value,
+                system_attrs=self._asked or {},
+            )
+            self.study.add_trial(trial)
             self._asked = None
         self._told = len(y)
 
     def suggest(self) -> Suggestion:
         """The sampler's point, and the decision for which it is the worst case."""
-        self._asked = self.study.ask(self.ranges)
+        asked = self.study.ask(self.ranges)
         trial = self.study.trials[-1]
-        return Suggestion(self._row(trial.params), self._row(self.sampler.get_nominal_params(trial)))
+        self._asked = dict(trial.system_attrs)
+        self.study.tell(asked, state=optuna.trial.TrialState.FAIL)  # told again, rounded, as a trial of its own
+        return Suggestion(self._row(trial.params), self._row(self.sampler.get_nominal_params(trial), True))
 
     def report(self, thorough: bool) -> dict[str, Array]:
         """The sampler's own rule."""
-        return {"robust": self._row(self.sampler.get_robust_params(self.study))}
+        return {"robust": self._row(self.sampler.get_robust_params(self.study), True)}
 
-    def _row(self, params: dict[str, float]) -> Array:
-        return np.array([params[name] for name in self.names])
+    def _row(self, params: dict[str, float], decision: bool = False) -> Array:
+        names = self.names[: self.problem.dimension] if decision else self.names
+        return self.problem.settled(np.array([[params[name] for name in names]]))[0]

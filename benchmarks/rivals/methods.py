@@ -42,10 +42,15 @@ class Method(Protocol):
 Start = Callable[[Problem, int], Method]
 """From a problem and a seed to a method that knows no observation."""
 
+METHODS: dict[str, Start] = {}
+"""Methods of one's own, by name."""
+
 
 def start(name: str, problem: Problem, seed: int) -> Method:
-    """The method of that name: ``ours`` (see ours.py), ``carbo`` (carbo.py), or one of BoTorch's (rival.py)."""
-    if name.split("-")[0] == "ours":
+    """The method of that name: ``ours``, ``paper``, ``random`` (ours.py), ``carbo`` (carbo.py), BoTorch's (rival.py)."""
+    if name in METHODS:
+        return METHODS[name](problem, seed)
+    if name.split("-")[0] in ("ours", "paper", "random"):
         from benchmarks.rivals.ours import Ours
 
         return Ours(problem, seed, name)

@@ -1,29 +1,71 @@
 """Our side: stableopt with the defaults of `maximize`, and nothing tuned to the problem.
 
 ``ours`` starts from the points that all methods of a seed share, ``ours-design=own`` from those of `maximize`.
-``ours-NAME=VALUE-NAME=VALUE`` changes other defaults, for the table of `benchmarks.defaults`.
+``ours-NAME=VALUE-NAME=VALUE`` changes other defaults, for the table of `benchmarks.defaults`. ``paper`` is the paper's
+StableOpt, as `Optimizer` has it: β^{1/2} = 2. ``random`` measures at random and reports as ``paper`` does.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from benchmarks.rivals.methods import Suggestion
 from benchmarks.rivals.problems import INITIAL, Array, Problem
-from stableopt import Ball, Optimizer, Rectangle, Space
+from stableopt import Ball, Integer, Optimizer, Parameters, Rectangle, Space
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.rules import Algorithm, BestExpected, BestOfAll, BestSoFar
 from stableopt.loop.schedules import Alternating
 from stableopt.model.hyperparameters import LogNormal
 from stableopt.model.learning import Learned
+from stableopt.sets.uncertainty import UncertaintySet
 
 REPORTING = {"expected": BestExpected(), "all": BestOfAll(), "tried": BestSoFar()}
+
+
+def space(problem: Problem) -> Space:
+    """Where decisions live."""
+    ends = list(zip(problem.lower.tolist(), problem.upper.tolist(), strict=True))
+    return Space([Integer(int(a), int(b)) if j in problem.whole else (a, b) for j, (a, b) in enumerate(ends)])
+
+
+def uncertainty(problem: Problem) -> UncertaintySet:
+    """What the adversary can do."""
+    sets: list[UncertaintySet] = []
+    if problem.norm == "l2":
+        sets.append(Ball(1.0, scales=problem.reach.tolist()) if np.ndim(problem.eps) else Ball(float(problem.eps)))
+    elif problem.reach.any():
+        sets.append(Rectangle(problem.reach.tolist()))
+    if problem.parameters is not None:
+        sets.append(Parameters(problem.parameters))
+    if problem.environment:
+        sets.append(Parameters(Space(list(problem.environment))))
+    return sets[0] if len(sets) == 1 else sets[0] * sets[1]
 
 
 def _explore(text: str) -> float | Alternating:
     """β, or as in 1:4 that and the one of the wide looks."""
     betas = [float(beta) for beta in text.split(":")]
     return betas[0] if len(betas) == 1 else Alternating(*betas)
+
+
+def _options(name: str, dimension: int) -> dict[str, Any]:
+    """What a name says to an `Optimizer`: its model, algorithm and betas."""
+    if name == "paper":
+        return {"gp": Learned(), "algorithm": "StableOpt"}
+    if name == "random":
+        return {"gp": Learned(), "algorithm": "Stable-GP-Random"}
+    changes: dict[str, Any] = dict(part.split("=") for part in name.split("-")[1:])
+    changes.pop("design", None)
+    reporting = REPORTING[changes.pop("report")] if "report" in changes else FRONT_DOOR.algorithm.reporting
+    explore = _explore(changes.pop("explore")) if "explore" in changes else FRONT_DOOR.explore
+    beta = float(changes.pop("beta")) if "beta" in changes else FRONT_DOOR.beta
+    if "length" in changes:  # median of the prior of lengthscales over √dimension, and its spread, as 0.25:0.5
+        median, spread = map(float, changes.pop("length").split(":"))
+        changes["priors"] = {"lengthscale": LogNormal(median * dimension**0.5, spread)}
+    algorithm = Algorithm("StableOpt", FRONT_DOOR.algorithm.sampling, reporting)
+    return {"gp": Learned(**changes), "algorithm": algorithm, "beta": beta, "explore": explore}
 
 
 class Ours:
@@ -33,22 +75,11 @@ class Ours:
 
     def __init__(self, problem: Problem, seed: int, name: str = "ours") -> None:
         """``name`` is what stands on the command line: "ours", or "ours-something" for a variation."""
-        changes = dict(part.split("=") for part in name.split("-")[1:])
-        self._shared = None if changes.pop("design", "shared") == "own" else problem.initial(seed)
-        reporting = REPORTING[changes.pop("report")] if "report" in changes else FRONT_DOOR.algorithm.reporting
-        explore = _explore(changes.pop("explore")) if "explore" in changes else FRONT_DOOR.explore
-        beta = float(changes.pop("beta", 4.0))
-        if "length" in changes:  # median of the prior of lengthscales over √dimension, and its spread, as 0.25:0.5
-            median, spread = map(float, changes.pop("length").split(":"))
-            changes["priors"] = {"lengthscale": LogNormal(median * problem.dimension**0.5, spread)}
-        uncertainty = Ball(problem.eps) if problem.norm == "l2" else Rectangle(problem.eps)
+        self._shared = None if "-design=own" in name else problem.initial(seed)
         self._optimizer = Optimizer(
-            Space(list(zip(problem.lower.tolist(), problem.upper.tolist(), strict=True))),
-            uncertainty,
-            Learned(**changes),
-            algorithm=Algorithm("StableOpt", FRONT_DOOR.algorithm.sampling, reporting),
-            beta=beta,
-            explore=explore,
+            space(problem),
+            uncertainty(problem),
+            **_options(name, problem.dimension),
             initial=1 if self._shared is not None else INITIAL,
             seed=seed,
         )

@@ -1,17 +1,20 @@
-"""Continuous problems whose true worst case is computable, so that regret is measured and not estimated.
+"""Problems whose true worst case is computable, so that regret is measured and not estimated.
 
-    d        a decision, in the box [lower, upper]
-    A(d)     the points within ``eps`` of d in the l2 or the l∞ norm, inside the box
+    d        a decision, in the box [lower, upper]; the coordinates ``whole`` are whole numbers
+    z        a point: d as the adversary moved it, then a parameter θ where there is one; f sees points
+    A(d)     the points within ``eps`` of d in the l2 or the l∞ norm, inside the box, with every θ
+    θ        a row of ``parameters``, or anywhere in the box ``environment``
     f        maximised; noise is a standard deviation
     regret   max over d' of min over A(d') of f, minus min over A(d) of f
 
-Clipping to the box moves no coordinate further from d, so A(d) is { clip(d + δ) : ‖δ‖ ≤ eps } for both norms.
+Clipping to the box moves no coordinate further from d, so d turns into { clip(d + δ) : ‖δ‖ ≤ eps } for both norms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -25,35 +28,86 @@ INITIAL = 10
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A function on a box, and how far the adversary can move a decision."""
+    """A function on a box, and what the adversary can do to a decision."""
 
     name: str
     lower: Array
     upper: Array
     norm: Literal["l2", "linf"]
-    eps: float
+    eps: float | Array
+    """How far each coordinate can be moved; with "l2", the half-axes of an ellipse."""
     noise: float
     f: Callable[[Array], Array]
-    """(n, d) points to (n,) values."""
-    gradient: Callable[[Array], Array]
-    """(n, d) points to (n, d) derivatives."""
-    stable_decision: Array
-    stable_value: float
-    """Both from ``python -m benchmarks.rivals optimum``, which repeats the search."""
+    """(n, d + e) points to (n,) values."""
+    gradient: Callable[[Array], Array] | None = None
+    """(n, d + e) points to (n, d + e) derivatives; None: by differences."""
+    stable_decision: Array | None = None
+    stable_value: float = np.nan
+    """Both from a command ``optimum``, which repeats the search."""
+    whole: tuple[int, ...] = ()
+    parameters: Array | None = None
+    """(k, e): what θ can be; with an ``environment``, there are none."""
+    environment: tuple[tuple[float, float], ...] = ()
 
     @property
     def dimension(self) -> int:
-        """The number of coordinates."""
+        """The number of coordinates of a decision."""
         return len(self.lower)
+
+    @cached_property
+    def reach(self) -> Array:
+        """eps of every coordinate (d,)."""
+        return np.broadcast_to(np.asarray(self.eps, dtype=float), self.lower.shape)
+
+    @cached_property
+    def low(self) -> Array:
+        """The smallest point (d + e,)."""
+        least = [a for a, _ in self.environment] if self.parameters is None else self.parameters.min(axis=0)
+        return np.append(self.lower, least)
+
+    @cached_property
+    def high(self) -> Array:
+        """The largest point (d + e,)."""
+        most = [b for _, b in self.environment] if self.parameters is None else self.parameters.max(axis=0)
+        return np.append(self.upper, most)
+
+    def settled(self, Z: Array) -> Array:
+        """Points (n, d + e) or decisions (n, d) that exist: inside the box, whole numbers, θ the nearest row."""
+        Z = np.clip(np.array(Z, dtype=float), self.low[: Z.shape[1]], self.high[: Z.shape[1]])
+        Z[:, list(self.whole)] = np.round(Z[:, list(self.whole)])
+        if self.parameters is not None and Z.shape[1] > self.dimension:
+            span = np.where(np.ptp(self.parameters, axis=0) > 0, np.ptp(self.parameters, axis=0), 1.0)
+            away = (Z[:, None, self.dimension :] - self.parameters) / span
+            Z[:, self.dimension :] = self.parameters[np.argmin((away**2).sum(axis=2), axis=1)]
+        return Z
+
+    def spread(self, unit: Array) -> Array:
+        """Points from rows of the unit cube (n, width)."""
+        if self.parameters is None:
+            return self.settled(self.low + (self.high - self.low) * unit)
+        rows = self.parameters[np.minimum((unit[:, -1] * len(self.parameters)).astype(int), len(self.parameters) - 1)]
+        return self.settled(np.column_stack([self.lower + (self.upper - self.lower) * unit[:, :-1], rows]))
+
+    @property
+    def width(self) -> int:
+        """The numbers from 0 to 1 that make a point: one for each coordinate; a row of parameters takes one."""
+        return len(self.low) if self.parameters is None else self.dimension + 1
 
     def initial(self, seed: int) -> Array:
         """The first points of every method: a scrambled Sobol sequence."""
-        sequence = qmc.Sobol(self.dimension, scramble=True, rng=np.random.default_rng([seed, 1]))
-        return self.lower + (self.upper - self.lower) * sequence.random_base2(4)[:INITIAL]
+        sequence = qmc.Sobol(self.width, scramble=True, rng=np.random.default_rng([seed, 1]))
+        return self.spread(sequence.random_base2(4)[:INITIAL])
 
     def errors(self, seed: int, rounds: int) -> Array:
         """The noise of evaluation 0, 1, ...: the same for every method."""
         return self.noise * np.random.default_rng([seed, 2]).standard_normal(rounds)
+
+    def slope(self, Z: Array) -> Array:
+        """Derivatives of f at points (n, d + e)."""
+        if self.gradient is not None:
+            return self.gradient(Z)
+        steps = np.diag(1e-6 * np.where(self.high > self.low, self.high - self.low, 1.0))
+        return np.stack([(self.f(Z + h) - self.f(Z - h)) / (2 * h.sum()) for h in steps], axis=1)
 
 
 # -- the bumps -----------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -46,11 +46,16 @@ def run_all(out: Path, problems: Sequence[str], methods: Sequence[str], seeds: I
 
 
 def run(
-    problem: Problem, name: str, seed: int, rounds: int, shorter: dict[str, Any] | None = None
+    problem: Problem,
+    name: str,
+    seed: int,
+    rounds: int,
+    shorter: dict[str, Any] | None = None,
+    marks: Collection[int] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """One run: what it reported when, the regret of that, and the CPU seconds of every suggestion.
 
-    The last record is the run. Those before it, every ``KEPT`` rounds, are of a method that can go on from them.
+    It reports after every fifth evaluation, or at the ``marks``. The last record is the run. Those before it, every ``KEPT`` rounds, are of a method that can go on from them.
     """
     method, errors = start(name, problem, seed), problem.errors(seed, rounds)
     if shorter is None or method.remembers:
@@ -66,6 +71,7 @@ def run(
             "method": name,
             "seed": seed,
             "rounds": len(y),
+            "stable_value": problem.stable_value,
             "reports": reports,
             "points": np.round(X, 12).tolist(),
             "seconds": [round(s, 4) for s in seconds],
@@ -77,7 +83,7 @@ def run(
         began = time.process_time()
         method.tell(X, y)
         fitted = time.process_time()
-        if t % EVERY == 0 or t == rounds:
+        if (t % EVERY == 0 or t == rounds) if marks is None else t in marks:
             reports.append(_report(problem, method, t))
         if t == rounds or (t % KEPT == 0 and not method.remembers):
             yield record()

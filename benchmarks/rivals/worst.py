@@ -1,7 +1,7 @@
 """The true worst case of a decision, and the stable optimum, by brute effort on f itself (nothing of stableopt).
 
-δ        a perturbation; the point is clip(d + δ)
-scenario a δ that was the worst for some decision
+δ        a perturbation; the point is clip(d + δ), then θ
+scenario a pair (δ, θ)
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from benchmarks.rivals.problems import Array, Problem
 
 def worst_case(problem: Problem, decision: Array, starts: int = 8) -> tuple[float, Array]:
     """min over A(decision) of f and where: by descents from the lowest of some 2000 points that are apart."""
-    decision = np.clip(np.asarray(decision, dtype=float), problem.lower, problem.upper)
-    points = np.clip(decision + _perturbations(problem), problem.lower, problem.upper)
+    decision = problem.settled(np.asarray(decision, dtype=float)[None])[0]
+    points = _points(problem, decision, scenarios(problem))
     values = problem.f(points)
     order = np.argsort(values)[:300]
     best, where = float(values[order[0]]), points[order[0]]
-    for start in _apart(points[order], problem.eps / 3, starts):
+    if not _moves(problem).any():
+        return best, where
+    for start in _apart(points[order], _size(problem), 1 / 3, starts):
         point = _descend(problem, decision, start)
         value = float(problem.f(point[None])[0])
         if value < best:
@@ -40,11 +42,16 @@ def regret(problem: Problem, decision: Array) -> float:
 def stable_optimum(problem: Problem, seed: int = 0, scan: int = 20000, climbs: int = 24) -> tuple[Array, float]:
     """max over decisions of the worst case: a scan, then exchange ascents from the best that are apart."""
     rng = np.random.default_rng(seed)
-    decisions = problem.lower + (problem.upper - problem.lower) * rng.random((scan, problem.dimension))
-    coarse = _perturbations(problem)[: 2**problem.dimension + 200]
-    values = np.array([problem.f(np.clip(d + coarse, problem.lower, problem.upper)).min() for d in decisions])
+    inside = problem.lower + (problem.upper - problem.lower) * rng.random((scan, problem.dimension))
+    corners = np.array(list(itertools.product(*zip(problem.lower, problem.upper, strict=True))))
+    decisions = problem.settled(np.vstack([inside, corners]))
+    coarse = scenarios(problem)
+    first = 2**problem.dimension + 200 if problem.parameters is None else len(coarse)
+    coarse = coarse[: min(first, 500)] if problem.parameters is None else coarse[:: max(1, len(coarse) // 400)]
+    values = np.array([problem.f(_points(problem, d, coarse)).min() for d in decisions])
     best, best_value = decisions[0], -np.inf
-    for start in _apart(decisions[np.argsort(-values)], problem.eps, climbs):
+    reach = np.where(problem.reach > 0, problem.reach, 0.05 * (problem.upper - problem.lower))
+    for start in _apart(decisions[np.argsort(-values)], reach, 1.0, climbs):
         decision, value = _climb(problem, start)
         if value > best_value:
             best, best_value = decision, value
@@ -55,101 +62,138 @@ def stable_optimum(problem: Problem, seed: int = 0, scan: int = 20000, climbs: i
 
 
 @cache
-def _perturbations(problem: Problem) -> Array:
-    """0, the corners (or 64 directions on the sphere), then points that fill the ball."""
-    d = problem.dimension
-    filling = qmc.Sobol(d + 1, scramble=True, rng=np.random.default_rng(0)).random_base2(11)
+def scenarios(problem: Problem) -> Array:
+    """(n, d + e): 0, the corners (or 64 directions on the sphere), then perturbations that fill the set; with every θ."""
+    d, e = problem.dimension, len(problem.environment)
+    filling = qmc.Sobol(d + e + 1, scramble=True, rng=np.random.default_rng(0)).random_base2(11)
     if problem.norm == "linf":
-        corners = np.array(list(itertools.product((-1.0, 1.0), repeat=d)))
-        inside = 2 * filling[:, :d] - 1
+        corners = np.array(list(itertools.product((-1.0, 1.0), repeat=d + e)))
+        inside = 2 * filling[:, : d + e] - 1
     else:
         normal = ndtri(np.clip(filling[:, :d], 1e-9, 1 - 1e-9))
         directions = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-        corners, inside = directions[:64], directions * filling[:, d:] ** (1 / d)
-    return problem.eps * np.concatenate([np.zeros((1, d)), corners, inside])
+        corners, inside = directions[:64], directions * filling[:, d : d + 1] ** (1 / d)
+    unit = np.concatenate([np.zeros((1, corners.shape[1])), corners, inside])
+    deltas = problem.reach * unit[:, :d]
+    if problem.parameters is not None:
+        few = deltas[: 1 + len(corners) + 512] if problem.reach.any() else deltas[:1]
+        return np.vstack([np.column_stack([few, np.tile(row, (len(few), 1))]) for row in problem.parameters])
+    low, high = problem.low[d:], problem.high[d:]
+    return np.column_stack([deltas, 0.5 * (low + high) + 0.5 * (high - low) * unit[:, d : d + e]])
+
+
+def _points(problem: Problem, decision: Array, chosen: Array) -> Array:
+    Z = chosen + np.append(decision, np.zeros(chosen.shape[1] - problem.dimension))
+    return problem.settled(Z) if problem.whole else np.clip(Z, problem.low, problem.high)
+
+
+@cache
+def _size(problem: Problem) -> Array:
+    """What is far, per coordinate of a point: eps, and half of what θ can be."""
+    half = 0.5 * (problem.high - problem.low)[problem.dimension :]
+    size = np.append(problem.reach, half)
+    return np.where(size > 0, size, 1.0)
+
+
+def _moves(problem: Problem) -> Array:
+    """Which coordinates of a point a descent may change: not whole numbers, nor one of a list of θ."""
+    free = np.append(problem.reach > 0, np.full(len(problem.low) - problem.dimension, problem.parameters is None))
+    free[list(problem.whole)] = False
+    return free
 
 
 def _descend(problem: Problem, decision: Array, start: Array) -> Array:
-    """A local minimum of f in A(decision)."""
-    reach = problem.eps
-    bounds = np.stack(
-        [np.maximum(problem.lower, decision - reach), np.minimum(problem.upper, decision + reach)], axis=1
-    )
+    """A local minimum of f in A(decision), with the start's whole numbers and row of parameters."""
+    d, reach, free = problem.dimension, problem.reach, _moves(problem)
+    low, high = problem.low.copy(), problem.high.copy()
+    low[:d], high[:d] = np.maximum(problem.lower, decision - reach), np.minimum(problem.upper, decision + reach)
+    low[~free] = high[~free] = start[~free]
+    scale = np.where(reach > 0, reach, 1.0)
     ball = {
         "type": "ineq",
-        "fun": lambda x: reach**2 - np.sum((x - decision) ** 2),
-        "jac": lambda x: -2 * (x - decision),
+        "fun": lambda x: 1.0 - np.sum(((x[:d] - decision) / scale) ** 2),
+        "jac": lambda x: np.append(-2 * (x[:d] - decision) / scale**2, np.zeros(len(x) - d)),
     }
     found = minimize(
         lambda x: problem.f(x[None])[0],
         start,
-        jac=lambda x: problem.gradient(x[None])[0],
-        bounds=bounds,
+        jac=lambda x: problem.slope(x[None])[0],
+        bounds=np.stack([low, high], axis=1),
         method="SLSQP" if problem.norm == "l2" else "L-BFGS-B",
         **({"constraints": [ball]} if problem.norm == "l2" else {}),
     ).x
-    delta = np.clip(found, *bounds.T) - decision
-    length = np.linalg.norm(delta)
-    if problem.norm == "l2" and length > reach:  # SLSQP keeps its constraints to a tolerance only
-        delta *= reach / length
-    return decision + delta
+    found = np.clip(found, low, high)
+    length = np.linalg.norm((found[:d] - decision) / scale)
+    if problem.norm == "l2" and length > 1:  # SLSQP keeps its constraints to a tolerance only
+        found[:d] = decision + (found[:d] - decision) / length
+    return found
 
 
 # -- outer maximum -------------------------------------------------------------------------------------------------
 
 
-def _apart(ordered: Array, distance: float, count: int) -> Array:
-    """The first ``count`` rows none of which is nearer than ``distance`` to an earlier one."""
+def _apart(ordered: Array, size: Array, distance: float, count: int) -> Array:
+    """The first ``count`` rows none of which is nearer than ``distance``, in units of ``size``, to an earlier one."""
     kept = [ordered[0]]
     for row in ordered[1:]:
         if len(kept) == count:
             break
-        if np.min(np.linalg.norm(np.array(kept) - row, axis=1)) > distance:
+        if np.min(np.linalg.norm((np.array(kept) - row) / size, axis=1)) > distance:
             kept.append(row)
     return np.array(kept)
 
 
-def _climb(problem: Problem, decision: Array, rounds: int = 60, tolerance: float = 1e-7) -> tuple[Array, float]:
-    """Exchange: maximise the least of the scenarios so far, add the worst case of that decision, repeat.
+def _climb(problem: Problem, decision: Array, rounds: int = 60, tolerance: float = 1e-8) -> tuple[Array, float]:
+    """Raise the least f over the scenarios found so far, and add the worst one of where that leads.
 
-    Locally only, since f is not concave: a step stays within a radius that halves when it does not improve.
+    Locally only, since f is not concave: a step stays within a radius that halves when it does not improve. It is a
+    share of eps, or where eps is 0 of the range.
     """
-    value, point = worst_case(problem, decision)
-    scenarios, radius = [point - decision], problem.eps
+    value, point = worst_case(problem, decision, 3)
+    found, radius = [_scenario(problem, decision, point)], 1.0
     for _ in range(rounds):
-        proposal = _raise_least(problem, decision, np.array(scenarios), radius)
-        new, point = worst_case(problem, proposal)
-        scenarios.append(point - proposal)
+        proposal = _raise_least(problem, decision, np.array(found), radius)
+        new, point = worst_case(problem, proposal, 3)
+        found.append(_scenario(problem, proposal, point))
         if new > value:
             gained, decision, value = new - value, proposal, new
-            if gained < tolerance and radius < 1e-4:
+            if gained < tolerance:
                 break
         else:
             radius /= 2
-    return decision, value
+            if radius < 1e-6:
+                break
+    return decision, worst_case(problem, decision)[0]
 
 
-def _raise_least(problem: Problem, decision: Array, scenarios: Array, radius: float) -> Array:
-    """max over d within the radius of min over scenarios δ of f(clip(d + δ)), by SLSQP in (d, level)."""
+def _scenario(problem: Problem, decision: Array, point: Array) -> Array:
+    return np.append(point[: problem.dimension] - decision, point[problem.dimension :])
+
+
+def _raise_least(problem: Problem, decision: Array, found: Array, radius: float) -> Array:
+    """max over d within the radius of min over scenarios of f, by SLSQP in (d, level); whole numbers stay."""
+    d = problem.dimension
+    step = radius * np.where(problem.reach > 0, problem.reach, 0.05 * (problem.upper - problem.lower))
+    step[list(problem.whole)] = 0.0
+    near = np.stack([np.maximum(problem.lower, decision - step), np.minimum(problem.upper, decision + step)], axis=1)
 
     def points(v: Array) -> Array:
-        return np.clip(v[:-1] + scenarios, problem.lower, problem.upper)
+        Z = found.copy()
+        Z[:, :d] += v[:-1]
+        return np.clip(Z, problem.low, problem.high)
 
     def slopes(v: Array) -> Array:
-        free = (v[:-1] + scenarios > problem.lower) & (v[:-1] + scenarios < problem.upper)
-        return np.column_stack([problem.gradient(points(v)) * free, -np.ones(len(scenarios))])
+        moved = v[:-1] + found[:, :d]
+        free = (moved > problem.lower) & (moved < problem.upper)
+        return np.column_stack([problem.slope(points(v))[:, :d] * free, -np.ones(len(found))])
 
-    start = np.append(decision, problem.f(points(np.append(decision, 0.0))).min())
-    near = np.stack(
-        [np.maximum(problem.lower, decision - radius), np.minimum(problem.upper, decision + radius)], axis=1
-    )
-    found = minimize(
+    result = minimize(
         lambda v: -v[-1],
-        start,
-        jac=lambda v: np.append(np.zeros(problem.dimension), -1.0),
+        np.append(decision, problem.f(points(np.append(decision, 0.0))).min()),
+        jac=lambda v: np.append(np.zeros(d), -1.0),
         bounds=[*near, (None, None)],
         constraints=[{"type": "ineq", "fun": lambda v: problem.f(points(v)) - v[-1], "jac": slopes}],
         method="SLSQP",
         options={"maxiter": 200, "ftol": 1e-12},
     )
-    return np.clip(found.x[:-1], *near.T)
+    return np.clip(result.x[:-1], *near.T)

@@ -1,0 +1,179 @@
+"""What runs say: tables, paired comparisons, and two figures.
+
+regret    of a method on a problem at t: the mean over seeds; of a rival, by the best of its reporting rules
+ratio     our regret over the best rival's, from the seeds that both have
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.field.problems import PROBLEMS, part
+from benchmarks.rivals.problems import Array
+
+MARKS = (10, 20, 50, 100)
+LATER = MARKS[1:]
+FLOOR = 1e-4
+"""Of what f varies at 200 points: a smaller regret is as good as none, so that ratios say something."""
+
+Runs = dict[tuple[str, str, int], dict[str, dict[int, float]]]
+"""By problem, method and seed: of every reporting rule, the regret at t."""
+
+
+def path(out: Path, problem: str, method: str, seed: int) -> Path:
+    """The file of a run."""
+    return out / f"{problem}.{method}.{seed}.json"
+
+
+def load(out: Path, problems: Iterable[str], methods: Iterable[str]) -> Runs:
+    """What is there."""
+    found: Runs = {}
+    for problem in problems:
+        for method in methods:
+            for file in sorted(out.glob(f"{problem}.{method}.*.json")):
+                record = json.loads(file.read_text())
+                rules: dict[str, dict[int, float]] = {}
+                better = PROBLEMS[problem].stable_value - record["stable_value"]  # found since
+                for at in record["reports"]:
+                    for rule, regret in at["regret"].items():
+                        rules.setdefault(rule, {})[at["t"]] = regret + better
+                found[problem, method, record["seed"]] = rules
+    return found
+
+
+def regrets(runs: Runs, problem: str, method: str, t: int) -> dict[int, float]:
+    """By seed. Ours is scored by its own rule; a rival gets, on every problem, the best of its rules in the mean."""
+    own = {seed: rules for (p, m, seed), rules in runs.items() if (p, m) == (problem, method)}
+    if not own:
+        return {}
+    names = list(next(iter(own.values())))
+    if method.split("-")[0] == "ours":
+        names = names[:1]
+    by_rule = [{s: rules[n][t] for s, rules in own.items() if t in rules.get(n, {})} for n in names]
+    known = [found for found in by_rule if found]
+    return min(known, key=lambda found: float(np.mean(list(found.values())))) if known else {}
+
+
+def floor(problem: str) -> float:
+    """A regret that is as good as none."""
+    p = PROBLEMS[problem]
+    return FLOOR * float(p.f(p.spread(np.random.default_rng(0).random((200, p.width)))).std())
+
+
+def ratios(runs: Runs, ours: str, others: Sequence[str], t: int) -> dict[str, tuple[float, str]]:
+    """Of every problem, our mean regret over the best rival's, and who that is."""
+    found = {}
+    for problem in dict.fromkeys(p for p, _, _ in runs):
+        mine, least = regrets(runs, problem, ours, t), floor(problem)
+        compared = []
+        for other in others:
+            theirs = regrets(runs, problem, other, t)
+            both = sorted(set(mine) & set(theirs))
+            if both:
+                a, b = (max(float(np.mean([each[s] for s in both])), least) for each in (mine, theirs))
+                compared.append((a / b, other))
+        if compared:
+            found[problem] = max(compared)
+    return found
+
+
+def table(runs: Runs, methods: Sequence[str]) -> str:
+    """Of both parts, how the first method fares against the others; then every problem."""
+    ours, others = methods[0], list(methods[1:])
+    lines = [f"| part | t | problems | median ratio of {ours} to the best other | below ½ | above 1 |", "|---" * 6 + "|"]
+    every = {t: ratios(runs, ours, others, t) for t in LATER}
+    for wanted in ("choose", "look"):
+        for t in LATER:
+            values = np.array([r for p, (r, _) in every[t].items() if part(p) == wanted])
+            if len(values):
+                shares = f"{np.mean(values <= 0.5):.0%} | {np.mean(values > 1):.0%}"
+                lines.append(f"| {wanted} | {t} | {len(values)} | {np.median(values):.2f} | {shares} |")
+    lines += ["", "| problem | part | " + " | ".join(f"{m}, {' / '.join(map(str, LATER))}" for m in methods) + " | ratio |"]
+    lines.append("|---" * (3 + len(methods)) + "|")
+    for problem in dict.fromkeys(p for p, _, _ in runs):
+        cells = [" / ".join(_mean(regrets(runs, problem, m, t)) for t in LATER) + _count(runs, problem, m) for m in methods]
+        shown = " / ".join(f"{every[t][problem][0]:.2g}" if problem in every[t] else "–" for t in LATER)
+        lines.append(f"| {problem} | {part(problem)} | {' | '.join(cells)} | {shown} |")
+    return "\n".join(lines)
+
+
+def _mean(found: dict[int, float]) -> str:
+    return f"{np.mean(list(found.values())):.2g}" if found else "–"
+
+
+def _count(runs: Runs, problem: str, method: str) -> str:
+    seeds = sum((p, m) == (problem, method) for p, m, _ in runs)
+    return f" ({seeds})" if seeds else ""
+
+
+def compare(runs: Runs, before: str, after: str) -> str:
+    """The second method against the first, paired by problem and seed.
+
+    A pair is the log of the ratio of regrets, each at least what is as good as none; a problem's is the mean over its
+    seeds, and the error is that of the mean over problems. Below 1, the second is better.
+    """
+    lines = ["| t | problems | runs | ratio | from, to (one standard error) | better / worse |", "|---" * 6 + "|"]
+    for t in LATER:
+        by_problem, count = {}, 0
+        for problem in dict.fromkeys(p for p, _, _ in runs):
+            a, b, least = regrets(runs, problem, before, t), regrets(runs, problem, after, t), floor(problem)
+            both = sorted(set(a) & set(b))
+            if both:
+                by_problem[problem] = float(np.mean([np.log(max(b[s], least) / max(a[s], least)) for s in both]))
+                count += len(both)
+        if len(by_problem) > 1:
+            logs = np.array(list(by_problem.values()))
+            error = logs.std(ddof=1) / len(logs) ** 0.5
+            ends = f"{np.exp(logs.mean() - error):.2f}, {np.exp(logs.mean() + error):.2f}"
+            won = f"{(logs < -1e-9).sum()} / {(logs > 1e-9).sum()}"
+            lines.append(f"| {t} | {len(logs)} | {count} | {np.exp(logs.mean()):.2f} | {ends} | {won} |")
+    return "\n".join(lines)
+
+
+def ranks(runs: Runs, methods: Sequence[str], t: int) -> dict[str, Array]:
+    """Of every method, its ranks on the problems and seeds that all of them have; 1 is best, equal ones share."""
+    from scipy.stats import rankdata
+
+    rows = []
+    for problem in dict.fromkeys(p for p, _, _ in runs):
+        each = [regrets(runs, problem, m, t) for m in methods]
+        for seed in sorted(set.intersection(*map(set, each))):
+            rows.append(rankdata([max(found[seed], floor(problem)) for found in each]))
+    found = np.array(rows).reshape(-1, len(methods))
+    return {m: found[:, i] for i, m in enumerate(methods)}
+
+
+def draw(runs: Runs, methods: Sequence[str], folder: Path) -> None:
+    """The two figures."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    for method in methods:
+        at = [(t, r) for t in MARKS if len(r := ranks(runs, methods, t)[method])]
+        means = [r.mean() for _, r in at]
+        errors = [r.std(ddof=1) / len(r) ** 0.5 if len(r) > 1 else 0.0 for _, r in at]
+        axes.errorbar([t for t, _ in at], means, errors, marker="o", capsize=2, label=method)
+    axes.set(xscale="log", xlabel="evaluations", ylabel="mean rank, 1 is best", xticks=MARKS, xticklabels=MARKS)
+    axes.minorticks_off()
+    axes.legend(fontsize="small")
+    figure.savefig(folder / "field-ranks.png", dpi=150)
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    for t in LATER:
+        for wanted, style in (("choose", "--"), ("look", "-")):
+            found = ratios(runs, methods[0], methods[1:], t).items()
+            values = np.sort([r for p, (r, _) in found if part(p) == wanted])
+            if len(values):
+                share = (np.arange(len(values)) + 0.5) / len(values)
+                axes.plot(share, values, style, color=f"C{LATER.index(t)}", label=f"{t} evaluations, {wanted}")
+    axes.axhline(1.0, color="black", linewidth=0.8)
+    axes.set(yscale="log", xlabel="share of the problems", ylabel=f"regret of {methods[0]} / best other's")
+    axes.legend(fontsize="small")
+    figure.savefig(folder / "field-ratios.png", dpi=150)
+    plt.close("all")

@@ -1,0 +1,173 @@
+"""The field: its problems are what they say, and a reader adds a problem or a method in ten lines."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.field import __main__ as command
+from benchmarks.field import results
+from benchmarks.field.drawn import COUNTS, SETS, draw, drawn
+from benchmarks.field.problems import PROBLEMS, STORED, part
+from benchmarks.rivals.problems import Problem
+from benchmarks.rivals.worst import stable_optimum, worst_case
+
+MINE = '''
+import numpy as np
+from benchmarks.field.problems import Problem, add
+from benchmarks.rivals.methods import METHODS, Suggestion
+
+add(Problem("ridge", np.zeros(2), np.ones(2), "linf", 0.1, 0.01, lambda Z: -abs(Z[:, 0] - 0.5) + 0 * Z[:, 1], stable_value=-0.1))
+
+class Middle:
+    remembers = False
+    def __init__(self, problem, seed): self.problem, self.seed = problem, seed
+    def initial(self): return self.problem.initial(self.seed)
+    def tell(self, X, y): self.best = X[np.argmax(y)]
+    def suggest(self): return Suggestion(np.full(2, 0.5), np.full(2, 0.5))
+    def report(self, thorough): return {"best": self.best}
+
+METHODS["middle"] = Middle
+'''
+
+
+def points(problem: Problem, decision: np.ndarray, steps: int) -> np.ndarray:
+    """A(decision) on a grid, from the definitions."""
+    axes = []
+    for j, (x, reach) in enumerate(zip(decision, problem.reach, strict=True)):
+        near = np.linspace(x - reach, x + reach, steps) if reach else np.array([x])
+        axes.append(np.clip(near, problem.lower[j], problem.upper[j]))
+    thetas = [np.linspace(a, b, steps) for a, b in problem.environment]
+    rows = list(itertools.product(*axes, *thetas))
+    if problem.parameters is not None:
+        rows = [(*row, *theta) for row in rows for theta in problem.parameters.tolist()]
+    Z = np.array(rows)
+    away = (Z[:, : problem.dimension] - decision) / np.where(problem.reach > 0, problem.reach, 1.0)
+    return Z[np.linalg.norm(away, axis=1) <= 1 + 1e-9] if problem.norm == "l2" else Z
+
+
+@pytest.mark.parametrize("kind", SETS)
+def test_the_worst_case_is_that_of_a_fine_grid(kind: str) -> None:
+    number = SETS.index(kind)
+    problem = draw(2, number)
+    assert problem.name.split("-")[1] == kind
+    for unit in np.random.default_rng(number).random((3, 2)):
+        decision = problem.spread(np.array([unit]))[0][: problem.dimension]
+        lowest = problem.f(points(problem, decision, 81)).min()
+        value, where = worst_case(problem, decision)
+        assert lowest - 2e-2 < value < lowest + 1e-9
+        assert value == pytest.approx(problem.f(where[None])[0])
+        inside = np.abs(where[: problem.dimension] - decision) <= problem.reach + 1e-9
+        assert inside.all() and np.all(where >= problem.low - 1e-9) and np.all(where <= problem.high + 1e-9)
+
+
+@pytest.mark.parametrize("name", ["branin", "sine", "hartmann3", "rough2-parameter-2", "peaks"])
+def test_a_stored_optimum_is_that_of_a_fine_grid(name: str) -> None:
+    problem = PROBLEMS[name]
+    steps = 4001 if problem.dimension == 1 else 151
+    decisions = np.array(list(itertools.product(*np.linspace(problem.lower, problem.upper, steps).T)))
+    if problem.parameters is None:
+        inner = np.clip(decisions + problem.reach * np.linspace(-1, 1, 101), problem.lower, problem.upper)
+        worst = problem.f(inner.reshape(-1, 1)).reshape(inner.shape).min(axis=1)
+    else:
+        each = [problem.f(np.column_stack([decisions, np.tile(row, (len(decisions), 1))])) for row in problem.parameters]
+        worst = np.min(each, axis=0)
+    spread = worst.std()
+    assert worst.max() - 1e-6 * spread <= problem.stable_value + 1e-6 <= worst.max() + 0.02 * spread
+
+
+def test_the_search_for_an_optimum_repeats_a_stored_one() -> None:
+    problem = PROBLEMS["wavy2-parameter-7"]
+    assert stable_optimum(problem, 3, scan=200, climbs=4)[1] == pytest.approx(problem.stable_value, abs=1e-5)
+
+
+def test_gradients_of_drawn_functions_are_differences_of_their_values() -> None:
+    for kind in range(len(SETS)):
+        problem = draw(4, kind)
+        Z = problem.low + (problem.high - problem.low) * np.random.default_rng(0).random((5, len(problem.low)))
+        assert problem.gradient is not None
+        numeric = Problem(*(getattr(problem, n) for n in ("name", "lower", "upper", "norm", "eps", "noise", "f"))).slope
+        if problem.parameters is None and not problem.environment:
+            np.testing.assert_allclose(problem.gradient(Z), numeric(Z), atol=1e-5)
+
+
+def test_the_field_is_as_wide_as_it_says() -> None:
+    names = {problem.name for problem in drawn()}
+    assert len(names) == sum(COUNTS.values()) >= 40 and set(COUNTS) == {2, 4, 6}
+    kinds = Counter(name.split("-")[1] for name in names)
+    assert set(kinds) == set(SETS) and min(kinds.values()) >= 8
+    stored = json.loads(STORED.read_text())
+    assert set(PROBLEMS) <= set(stored), "python -m benchmarks.field optimum"
+
+
+def test_the_split_never_moves() -> None:
+    assert [part(name) for name in ("polynomial", "branin", "bumps4", "mooring")] == ["look", "look", "choose", "choose"]
+    assert min(Counter(map(part, PROBLEMS)).values()) >= 25
+
+
+def test_all_methods_of_a_seed_share_points_and_noise() -> None:
+    problem = PROBLEMS["rough2-whole-14"]
+    assert np.array_equal(problem.initial(3), problem.initial(3))
+    assert not np.array_equal(problem.initial(3), problem.initial(4))
+    assert np.array_equal(problem.errors(3, 20), problem.errors(3, 50)[:20])
+    assert np.array_equal(problem.initial(3)[:, 0], np.round(problem.initial(3)[:, 0]))
+
+
+def test_a_problem_and_a_method_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip # noqa: E501
+    (tmp_path / "mine_of_field.py").write_text(MINE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    out = tmp_path / "out"
+    words = ["field", "run", "--with", "mine_of_field", "--problems", "ridge", "--methods", "middle", "random"]
+    monkeypatch.setattr(sys, "argv", [*words, "--seeds", "2", "--rounds", "20", "--jobs", "1", "--out", str(out)])
+    monkeypatch.setattr(command, "executor", lambda chosen: _Here())
+    try:
+        assert command.main() == 0
+        assert "| ridge |" in capsys.readouterr().out
+        files = {path.name: path.stat().st_mtime_ns for path in out.iterdir()}
+        assert len(files) == 4
+        runs = results.load(out, ["ridge"], ["middle"])
+        assert results.regrets(runs, "ridge", "middle", 20)[0] == pytest.approx(0.0, abs=1e-9)
+        assert command.main() == 0  # nothing is left to do
+        assert {path.name: path.stat().st_mtime_ns for path in out.iterdir()} == files
+    finally:
+        del PROBLEMS["ridge"]
+
+
+class _Here:
+    """An executor that computes at once."""
+
+    def __enter__(self) -> _Here:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def submit(self, f, job):  # type: ignore[no-untyped-def]
+        from concurrent.futures import Future
+
+        done = Future()
+        done.set_result(f(job))
+        return done
+
+
+def test_ratios_and_comparisons_are_of_what_both_have() -> None:
+    a, b = "branin", "sine"
+    runs: results.Runs = {
+        (a, "ours", 0): {"own": {20: 1.0}, "other": {20: 0.0}},
+        (a, "ours", 1): {"own": {20: 3.0}},
+        (a, "x", 0): {"first": {20: 8.0}, "second": {20: 4.0}},
+        (a, "y", 0): {"first": {20: 5.0}},
+        (b, "ours", 0): {"own": {20: 2.0}},
+        (b, "x", 0): {"first": {20: 1.0}},
+    }
+    found = results.ratios(runs, "ours", ["x", "y"], 20)
+    assert found == {a: (0.25, "x"), b: (2.0, "x")}
+    assert "| 20 | 2 | 2 | 0.71 |" in results.compare(runs, "x", "ours")  # √(¼ · 2)
+    ranks = results.ranks(runs, ["ours", "x"], 20)
+    assert ranks["ours"].tolist() == [1.0, 2.0] and ranks["x"].tolist() == [2.0, 1.0]
