@@ -51,7 +51,7 @@ format: .venv/.stamp-dev ## format the code and apply the safe fixes
 	$(BIN)/ruff format .
 
 clean: ## remove what the other targets wrote (.venv stays)
-	rm -rf build dist site demo-output rivals-output defaults-output .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist site demo-output rivals-output defaults-output field-output .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -path './.venv*' -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # .venv/.stamp-EXTRA: that extra is installed, for this version of pyproject.toml.

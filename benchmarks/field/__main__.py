@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.field import results
-from benchmarks.field.problems import PROBLEMS, STORED, at_edge, optimum, part
+from benchmarks.field.problems import BROUGHT, PROBLEMS, STORED, at_edge, optimum, part
 from benchmarks.rivals.regret import run
 
 METHODS = ("ours", "random", "paper", "carbo", "qucb16", "qlognei16-rows", "qvar16-rows")
@@ -94,7 +94,9 @@ def run_all(chosen: argparse.Namespace) -> None:
             path.with_suffix(".new").write_text(json.dumps(record) + "\n")
             path.with_suffix(".new").replace(path)  # a file that is there is whole
             own = ", ".join(f"{at['t']}: {next(iter(at['regret'].values())):.3g}" for at in record["reports"])
-            print(f"{number}/{len(jobs)} {path.stem}: {own} ({sum(record['seconds']):.0f} s)", file=sys.stderr, flush=True)
+            print(
+                f"{number}/{len(jobs)} {path.stem}: {own} ({sum(record['seconds']):.0f} s)", file=sys.stderr, flush=True
+            )
 
 
 def store_optima(names: list[str], seed: int) -> None:
@@ -120,7 +122,7 @@ def main() -> int:
             edge = "  at an edge" if at_edge(problem) else ""
             print(f"{name:<26}{part(name):<8}{problem.dimension}-D  {problem.stable_value:.6g}{edge}")
     elif chosen.command == "optimum":
-        store_optima(chosen.problems, chosen.first)
+        store_optima([name for name in chosen.problems if name not in BROUGHT], chosen.first)
     else:
         if chosen.command == "run":
             run_all(chosen)

@@ -47,5 +47,8 @@ def at_edge(problem: Problem) -> bool:
 
 
 PROBLEMS: dict[str, Problem] = {}
-for _problem in (*shared(), *own(), *robot(), *drawn()):
+_ALL = (*shared(), *own(), *robot(), *drawn())
+BROUGHT = {problem.name for problem in _ALL if not np.isnan(problem.stable_value)}
+"""Those whose stable optimum is known otherwise."""
+for _problem in _ALL:
     add(_problem)

@@ -84,7 +84,10 @@ def ratios(runs: Runs, ours: str, others: Sequence[str], t: int) -> dict[str, tu
 def table(runs: Runs, methods: Sequence[str]) -> str:
     """Of both parts, how the first method fares against the others; then every problem."""
     ours, others = methods[0], list(methods[1:])
-    lines = [f"| part | t | problems | median ratio of {ours} to the best other | below ½ | above 1 |", "|---" * 6 + "|"]
+    lines = [
+        f"| part | t | problems | median ratio of {ours} to the best other | below ½ | above 1 |",
+        "|---" * 6 + "|",
+    ]
     every = {t: ratios(runs, ours, others, t) for t in LATER}
     for wanted in ("choose", "look"):
         for t in LATER:
@@ -92,10 +95,15 @@ def table(runs: Runs, methods: Sequence[str]) -> str:
             if len(values):
                 shares = f"{np.mean(values <= 0.5):.0%} | {np.mean(values > 1):.0%}"
                 lines.append(f"| {wanted} | {t} | {len(values)} | {np.median(values):.2f} | {shares} |")
-    lines += ["", "| problem | part | " + " | ".join(f"{m}, {' / '.join(map(str, LATER))}" for m in methods) + " | ratio |"]
+    lines += [
+        "",
+        "| problem | part | " + " | ".join(f"{m}, {' / '.join(map(str, LATER))}" for m in methods) + " | ratio |",
+    ]
     lines.append("|---" * (3 + len(methods)) + "|")
     for problem in dict.fromkeys(p for p, _, _ in runs):
-        cells = [" / ".join(_mean(regrets(runs, problem, m, t)) for t in LATER) + _count(runs, problem, m) for m in methods]
+        cells = [
+            " / ".join(_mean(regrets(runs, problem, m, t)) for t in LATER) + _count(runs, problem, m) for m in methods
+        ]
         shown = " / ".join(f"{every[t][problem][0]:.2g}" if problem in every[t] else "–" for t in LATER)
         lines.append(f"| {problem} | {part(problem)} | {' | '.join(cells)} | {shown} |")
     return "\n".join(lines)

@@ -47,7 +47,7 @@ METHODS: dict[str, Start] = {}
 
 
 def start(name: str, problem: Problem, seed: int) -> Method:
-    """The method of that name: ``ours``, ``paper``, ``random`` (ours.py), ``carbo`` (carbo.py), BoTorch's (rival.py)."""
+    """The method of that name: one's own, ``ours``, ``paper``, ``random`` (ours.py), ``carbo``, BoTorch's."""
     if name in METHODS:
         return METHODS[name](problem, seed)
     if name.split("-")[0] in ("ours", "paper", "random"):

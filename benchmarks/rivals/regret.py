@@ -55,7 +55,8 @@ def run(
 ) -> Iterator[dict[str, Any]]:
     """One run: what it reported when, the regret of that, and the CPU seconds of every suggestion.
 
-    It reports after every fifth evaluation, or at the ``marks``. The last record is the run. Those before it, every ``KEPT`` rounds, are of a method that can go on from them.
+    It reports after every fifth evaluation, or at the ``marks``. The last record is the run. Those before it, every
+    ``KEPT`` rounds, are of a method that can go on from them.
     """
     method, errors = start(name, problem, seed), problem.errors(seed, rounds)
     if shorter is None or method.remembers:

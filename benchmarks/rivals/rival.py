@@ -4,11 +4,11 @@
     model    SingleTaskGP with its defaults (MAP, standardised outputs) on inputs scaled to the unit cube
     report   the evaluated decision with the largest posterior expectation of the worst case over 128 perturbations
 
-With parameters or an environment, the perturbations are pairs (δ, θ): θ is a row of the list, or anywhere in its box, and
-a decision is evaluated with a θ drawn at random. Whole numbers are relaxed, and rounded to evaluate them.
+With parameters or an environment, the perturbations are pairs (δ, θ): θ is a row of the list, or anywhere in its box.
+A decision is then evaluated with a θ drawn at random. Whole numbers are relaxed, and rounded to evaluate them.
 
-The tutorial has VaR where we have WorstCase (``qvar16`` has it, too, with its level of 0.8), batches of 2 where we have 1, and qNoisyExpectedImprovement where we have
-its successor qLogNoisyExpectedImprovement.
+The tutorial has VaR where we have WorstCase (``qvar16`` has it, too, with its level of 0.8), batches of 2 where we
+have 1, and qNoisyExpectedImprovement where we have its successor qLogNoisyExpectedImprovement.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class BoTorch:
         return found[0].detach()
 
     def _perturb(self, count: int) -> InputPerturbation:
-        """Quasi-random perturbations in the ball or the box, or on its boundary (of a box: its corners), with every θ."""
+        """Quasi-random in the ball or the box, or on its boundary (of a box: its corners), with every θ."""
         problem, boundary = self.problem, self.settings.boundary
         d, rows = problem.dimension, problem.parameters
         if rows is not None:

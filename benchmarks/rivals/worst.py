@@ -63,7 +63,7 @@ def stable_optimum(problem: Problem, seed: int = 0, scan: int = 20000, climbs: i
 
 @cache
 def scenarios(problem: Problem) -> Array:
-    """(n, d + e): 0, the corners (or 64 directions on the sphere), then perturbations that fill the set; with every θ."""
+    """(n, d + e): δ = 0, corners (or 64 directions on the sphere), then δ that fill the set; each with every θ."""
     d, e = problem.dimension, len(problem.environment)
     filling = qmc.Sobol(d + e + 1, scramble=True, rng=np.random.default_rng(0)).random_base2(11)
     if problem.norm == "linf":
@@ -152,7 +152,7 @@ def _climb(problem: Problem, decision: Array, rounds: int = 60, tolerance: float
     value, point = worst_case(problem, decision, 3)
     found, radius = [_scenario(problem, decision, point)], 1.0
     for _ in range(rounds):
-        proposal = _raise_least(problem, decision, np.array(found), radius)
+        proposal = _raise_least(problem, decision, np.unique(found, axis=0), radius)
         new, point = worst_case(problem, proposal, 3)
         found.append(_scenario(problem, proposal, point))
         if new > value:

@@ -14,16 +14,18 @@ import pytest
 from benchmarks.field import __main__ as command
 from benchmarks.field import results
 from benchmarks.field.drawn import COUNTS, SETS, draw, drawn
-from benchmarks.field.problems import PROBLEMS, STORED, part
+from benchmarks.field.known import own, shared
+from benchmarks.field.problems import BROUGHT, PROBLEMS, STORED, at_edge, part
 from benchmarks.rivals.problems import Problem
 from benchmarks.rivals.worst import stable_optimum, worst_case
 
-MINE = '''
+MINE = """
 import numpy as np
 from benchmarks.field.problems import Problem, add
 from benchmarks.rivals.methods import METHODS, Suggestion
 
-add(Problem("ridge", np.zeros(2), np.ones(2), "linf", 0.1, 0.01, lambda Z: -abs(Z[:, 0] - 0.5) + 0 * Z[:, 1], stable_value=-0.1))
+f = lambda Z: -abs(Z[:, 0] - 0.5)
+add(Problem("ridge", np.zeros(2), np.ones(2), "linf", eps=0.1, noise=0.01, f=f, stable_value=-0.1))
 
 class Middle:
     remembers = False
@@ -34,7 +36,7 @@ class Middle:
     def report(self, thorough): return {"best": self.best}
 
 METHODS["middle"] = Middle
-'''
+"""
 
 
 def points(problem: Problem, decision: np.ndarray, steps: int) -> np.ndarray:
@@ -76,7 +78,9 @@ def test_a_stored_optimum_is_that_of_a_fine_grid(name: str) -> None:
         inner = np.clip(decisions + problem.reach * np.linspace(-1, 1, 101), problem.lower, problem.upper)
         worst = problem.f(inner.reshape(-1, 1)).reshape(inner.shape).min(axis=1)
     else:
-        each = [problem.f(np.column_stack([decisions, np.tile(row, (len(decisions), 1))])) for row in problem.parameters]
+        each = [
+            problem.f(np.column_stack([decisions, np.tile(row, (len(decisions), 1))])) for row in problem.parameters
+        ]
         worst = np.min(each, axis=0)
     spread = worst.std()
     assert worst.max() - 1e-6 * spread <= problem.stable_value + 1e-6 <= worst.max() + 0.02 * spread
@@ -103,11 +107,18 @@ def test_the_field_is_as_wide_as_it_says() -> None:
     kinds = Counter(name.split("-")[1] for name in names)
     assert set(kinds) == set(SETS) and min(kinds.values()) >= 8
     stored = json.loads(STORED.read_text())
-    assert set(PROBLEMS) <= set(stored), "python -m benchmarks.field optimum"
+    names |= {problem.name for problem in (*shared(), *own())}
+    assert names == set(stored) | (BROUGHT - {"robot"}), "python -m benchmarks.field optimum"
+    assert sum(at_edge(PROBLEMS[name]) for name in names) >= 0.4 * len(names)
 
 
 def test_the_split_never_moves() -> None:
-    assert [part(name) for name in ("polynomial", "branin", "bumps4", "mooring")] == ["look", "look", "choose", "choose"]
+    assert [part(name) for name in ("polynomial", "branin", "bumps4", "mooring")] == [
+        "look",
+        "look",
+        "choose",
+        "choose",
+    ]
     assert min(Counter(map(part, PROBLEMS)).values()) >= 25
 
 
