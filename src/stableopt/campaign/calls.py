@@ -217,6 +217,7 @@ def audit(
     evaluations: int = AUDIT,
     data: Any = None,
     value: str = "value",
+    constraints: Any = None,
     minimize: bool = False,
     noise: float | str | None = None,
     initial: int | None = None,
@@ -235,9 +236,9 @@ def audit(
 
     decision: the design, in the form that `maximize` returns: a dictionary if the ranges are named, else an array.
 
-    Some points are spread over all that it can turn into. Then f is measured where its lower bound is smallest. The
-    other arguments are those of `maximize`; ``minimize=True`` where small values are good. Nothing is said about other
-    decisions.
+    Some points are spread over all that it can turn into. Then f is measured where its lower bound is smallest, or
+    where it may break a limit, if less is known there. The other arguments are those of `maximize`; ``minimize=True``
+    where small values are good. Nothing is said about other decisions.
     """
     if decision is None:
         raise ValueError(
@@ -246,6 +247,7 @@ def audit(
     words = Words(
         ranges, tolerance, environment, noise, model, minimize, value, None, beta, None, initial, seed, decision
     )
+    words = replace(words, constraints=constraints)
     limits = Limits(evaluations, seconds)
     return cast("Audit[Any]", _run((f, workers, patience, retries), words, limits, (progress, callback), file, data))
 

@@ -11,6 +11,7 @@ from stableopt.base.arrays import Array
 from stableopt.base.checks import is_number, whole
 from stableopt.base.threads import threads_for
 from stableopt.campaign.comparison import NOMINAL, REPORTED, TRIED, ComparedDecision, Comparison
+from stableopt.campaign.kept import KEPT, ranks
 from stableopt.loop.outputs import valued
 from stableopt.loop.perturbing import Chance, draws
 from stableopt.loop.state import State
@@ -29,17 +30,19 @@ def compared(state: State, reported: Any, chance: Chance, share: float, sign: in
         decisions = [reported, nominal, *others]
         names = [REPORTED, NOMINAL, *[TRIED] * len(others)]
         rows = _rows(state, decisions, names, (chance, share, sign))
-    best = sorted(rows[2:], key=lambda row: -sign * row.worst)
+        kept = ranks(state, decisions) if state.constraints else []
+    rows = [row._replace(limits=KEPT[rank]) for row, rank in zip(rows, kept, strict=True)] or rows
+    best = sorted(rows[2:], key=lambda row: (KEPT.index(row.limits) if row.limits else 0, -sign * row.worst))
     return Comparison((*rows[:2], *best), chance.words, float(share), sign)
 
 
 def _nominal(state: State) -> Any:
-    """The best decision if nothing is perturbed, as the model expects it."""
+    """The best decision if nothing is perturbed, as the model expects it: of those that then keep all limits."""
     mean = state.posterior.bound(0.0)
-    hints = _hints(state, state.tried())
+    hints, limits = _hints(state, state.tried()), state.limits.margins("mean") if state.constraints else ()
     try:
         with quiet():
-            return state.setting.rescaled(0.0).solver(state.t).maximin(mean, hints).decision
+            return state.setting.rescaled(0.0).solver(state.t).maximin(mean, hints, limits).decision
     except ValueError:  # a set of one's own has no size
         return state.decision_of(state.setting.peak(mean, hints))
 

@@ -36,6 +36,8 @@ class ComparedDecision(NamedTuple):
     """In the worst case."""
     guaranteed: float
     """The bound on the worst case."""
+    limits: str = ""
+    """With constraints: whether it "keeps all limits", "may break a limit" or "breaks a limit" in the worst case."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,12 +66,16 @@ class Comparison:
         own, nominal = self.rows[0], self.rows[1]
         price, gain = (self.sign * (a - b) for a, b in ((nominal.nominal, own.nominal), (own.worst, nominal.worst)))
         scale = 1e-3 * max(abs(nominal.nominal), abs(nominal.nominal - nominal.worst), 1e-300)
-        if price <= scale and gain <= scale:
+        same = own.limits == nominal.limits
+        if price <= scale and gain <= scale and same:
             return (
                 f"robustness costs nothing here: what is best if nothing goes wrong ({nominal.nominal:.4g}) is robust"
             )
         cost = "nothing" if price <= scale else f"{price:.3g} if nothing goes wrong"
         ends = f"{nominal.nominal:.4g} to {own.nominal:.4g}"
+        if not same:
+            other = f"what is best if nothing goes wrong {nominal.limits}"
+            return f"robustness costs {cost} (from {ends}); the decision {own.limits} in the worst case, {other}"
         return (
             f"robustness costs {cost} (from {ends}), and makes the worst case {gain:.3g} better (from "
             f"{nominal.worst:.4g} to {own.worst:.4g})"
@@ -79,14 +85,23 @@ class Comparison:
         """The rows as a pandas DataFrame, with a column for every variable of the decision."""
         from stableopt.campaign.tables import frame
 
-        return frame([{"what": row.what, **_columns(row.decision), **_numbers(row)} for row in self.rows])
+        rows = [{"what": row.what, **_columns(row.decision), **_numbers(row)} for row in self.rows]
+        return frame([row | self._limits(r, "limits") for row, r in zip(rows, self.rows, strict=True)])
+
+    def _limits(self, row: ComparedDecision, name: str) -> dict[str, str]:
+        """The column of limits, where there are any."""
+        return {name: row.limits} if self.rows[0].limits else {}
 
     def _cells(self, count: int) -> list[tuple[Any, ...]]:
-        return [(row.what, *_numbers(row).values(), readable(row.decision)) for row in self.rows[:count]]
+        return [
+            (row.what, *_numbers(row).values(), *self._limits(row, "").values(), readable(row.decision))
+            for row in self.rows[:count]
+        ]
 
     def _header(self) -> tuple[str, ...]:
         at = f"{self.share:.3g}"
-        return ("", "nominal", "mean", f"quantile {at}", f"CVaR {at}", "worst", "guaranteed", "decision")
+        limits = self._limits(self.rows[0], "limits")
+        return ("", "nominal", "mean", f"quantile {at}", f"CVaR {at}", "worst", "guaranteed", *limits, "decision")
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.rows)} decisions: {self.words})"
@@ -95,7 +110,7 @@ class Comparison:
         lines = [self.words, f"perturbations: {self.perturbation}"]
         for what, *cells in (self._header(), *self._cells(_SHOWN)):
             shown = [c if isinstance(c, str) else f"{c:.4g}" for c in cells]
-            lines.append(f"{what:<17}" + "".join(f"{c:<15}" for c in shown[:-1]) + shown[-1])
+            lines.append(f"{what:<17}" + "".join(f"{c:<15}" if len(c) < 15 else f"{c:<19}" for c in shown[:-1]) + shown[-1])
         if len(self.rows) > _SHOWN:
             lines.append(f"{len(self.rows) - _SHOWN} more that were tried: iterate, or to_dataframe()")
         return "\n".join(lines)

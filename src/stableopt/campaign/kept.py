@@ -20,6 +20,10 @@ _WORDS = {
     "unknown": "unknown: this decision comes closest, but some limit may be broken",
     "impossible": "impossible: no decision can keep all limits; this one comes closest",
 }
+_AUDITED = {
+    "unknown": "unknown: some limit may be broken",
+    "impossible": "impossible: some limit is broken for certain",
+}
 
 
 class Limit(NamedTuple):
@@ -69,32 +73,33 @@ class Kept(ABC):
         return {k.name: health_of(setting, k.output, k.rounds(rounds)) for k in self.state.constraints}
 
 
-def lines(answer: Kept) -> list[tuple[str, str]]:
+def audited(state: State[Index], decision: Index) -> tuple[str, tuple[Margin, ...]]:
+    """Whether a decision that is given keeps all limits, and what is known of each; other decisions do not count."""
+    known = state.limits.known_of(decision)
+    return "impossible" if any(k.margin[1] < 0 for k in known) else state.limits.feasible(decision), known
+
+
+def lines(answer: Kept, audit: bool = False) -> list[tuple[str, str]]:
     """What a person should know of the constraints of an answer; nothing where there are none."""
     if answer.feasible is None:
         return []
+    words = _WORDS | _AUDITED if audit else _WORDS
     limits = [Limit.of(limited) for limited in answer.state.constraints]
     known = answer.constraints
     doubts = [(name, health.words) for name, health in answer.healths.items() if not health.trusted]
     return [
-        ("limits", _WORDS[answer.feasible]),
+        ("limits", words[answer.feasible]),
         *(("", sentence(limit, known[limit.name])) for limit in limits),
-        *(("", f"the model of {name} is {words}") for name, words in doubts),
+        *(("", f"the model of {name} is {said}") for name, said in doubts),
     ]
 
 
-_KEPT = (", keeps all limits", ", may break a limit", ", breaks a limit")
+KEPT = ("keeps all limits", "may break a limit", "breaks a limit")
 
 
-def rank(state: State[Index], decision: Index) -> int:
-    """0 if a decision is guaranteed to keep all limits, 2 if it breaks one for sure, else 1."""
-    known = state.limits.known_of(decision)
-    return 0 if all(k.margin[0] >= 0 for k in known) else 2 if any(k.margin[1] < 0 for k in known) else 1
-
-
-def word(state: State[Index], decision: Index) -> str:
-    """What is known of a decision's limits, behind what is known of its value; empty without constraints."""
-    return _KEPT[rank(state, decision)] if state.constraints else ""
+def ranks(state: State[Index], decisions: Sequence[Index]) -> list[int]:
+    """0 where a decision is guaranteed to keep all limits, 2 where it breaks one for sure, else 1: as in `KEPT`."""
+    return [{True: 0, None: 1, False: 2}[kept] for kept in state.limits.kept(decisions)]
 
 
 def sentence(limit: Limit, known: Margin) -> str:

@@ -22,7 +22,7 @@ from stableopt.base.checks import numbers
 from stableopt.campaign.attacks import attacked
 from stableopt.campaign.done import FEWEST, Done, done
 from stableopt.campaign.health import Health, health, remarks
-from stableopt.campaign.kept import Kept, lines, rank, word
+from stableopt.campaign.kept import KEPT, Kept, audited, lines, ranks
 from stableopt.campaign.questions import Questions
 from stableopt.campaign.show import pictures, table
 from stableopt.loop.answers import Report, readable
@@ -255,7 +255,8 @@ class Result(Answer[Decision]):
 class Audit(Result[Decision]):
     """What `audit` returns: where the decision may be worst, and the bounds on its worst case.
 
-    It says nothing about other decisions: ``optimum_bound`` is infinite. The rest is as in `Result`.
+    It says nothing about other decisions: ``optimum_bound`` is infinite, and ``feasible`` is "impossible" if this one
+    breaks a limit for certain. The rest is as in `Result`.
     """
 
     @cached_property
@@ -265,10 +266,11 @@ class Audit(Result[Decision]):
         worst, upper = state.brackets([decision])[0]
         places = state.setting.translation.decision(decision), state.setting.translation.point(worst.point)
         bounds = worst.value, upper, math.inf
-        return Report(state.t, *places, *bounds, worst.exact, 0.0, False, False, decision, worst.point)
+        limits = audited(state, decision) if state.constraints else (None, ())
+        return Report(state.t, *places, *bounds, worst.exact, 0.0, False, False, decision, worst.point, False, *limits)
 
     def _compared(self) -> list[tuple[str, str]]:
-        return attacked(self._state, self.report, self.sign)
+        return [*lines(self, audit=True), *attacked(self._state, self.report, self.sign)]
 
 
 class Assessment(Answer[Decision]):
@@ -301,7 +303,12 @@ class Assessment(Answer[Decision]):
         if not self._state.constraints:
             return self._state.leading(self._past, _SHOWN)
         ends = zip(self._past, *self._state.bounds_of(self._past), strict=True)
-        return sorted(ends, key=lambda each: (rank(self._state, each[0]), -each[1]))
+        return sorted(ends, key=lambda each: (self._ranks[each[0]], -each[1]))
+
+    @cached_property
+    def _ranks(self) -> dict[Any, int]:
+        """What is known of the limits at the past decisions."""
+        return dict(zip(self._past, ranks(self._state, self._past), strict=True)) if self._state.constraints else {}
 
     def _seen(self, index: Any, lower: float, upper: float) -> tuple[Any, float, float]:
         ends = (float(lower), float(upper)) if self.sign > 0 else (-float(upper), -float(lower))
@@ -313,7 +320,7 @@ class Assessment(Answer[Decision]):
         without = f" ({failed} without a value left out)" if failed else ""
         lines.append(f"{'past':<12}{len(self._past)} decisions{without}, the best guarantees first:")
         seen = [self._seen(*each) for each in self._leading[:_SHOWN]]
-        limits = [word(self._state, index) for index, _, _ in self._leading[:_SHOWN]]
+        limits = [f", {KEPT[self._ranks[i]]}" if self._ranks else "" for i, _, _ in self._leading[:_SHOWN]]
         shown = [f"{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in seen]
         return "\n".join([*lines, *(f"{'':<12}{text}{end}" for text, end in zip(shown, limits, strict=True))])
 

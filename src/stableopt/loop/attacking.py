@@ -40,7 +40,10 @@ class Given(ReportingRule):
 
 @dataclass(frozen=True, eq=False)
 class Attack(SamplingRule):
-    """The decision that would be reported, measured where its lcb is smallest: Algorithm 1 without its line 2."""
+    """The decision that would be reported, measured where its lcb is smallest: Algorithm 1 without its line 2.
+
+    With constraints, where it may break a limit, if less is known there.
+    """
 
     reporting: ReportingRule
 
@@ -51,12 +54,15 @@ class Attack(SamplingRule):
         return Choice(decision, own[_apart(state.setting.inputs(own, scaled=True), number)])
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
-        return state.pessimistic(reported_decision(state, self.reporting))  # Alg. 1, line 3
+        return state.doubtful(reported_decision(state, self.reporting))  # Alg. 1, line 3
 
 
 @dataclass(frozen=True, eq=False)
 class Confirmed(ReportingRule):
-    """Of the decisions that were attacked the safest one, unless another one is better for certain."""
+    """Of the decisions that were attacked the safest one, unless another one is better for certain.
+
+    With constraints, of those that are guaranteed to keep all limits; if none of them is, what is reported otherwise.
+    """
 
     attacked: Sequence[Any]
     """Their indices."""
@@ -67,14 +73,19 @@ class Confirmed(ReportingRule):
         object.__setattr__(self, "attacked", tuple(map(_index, self.attacked)))
 
     def choose(self, state: State[Index]) -> Index:
-        decisions = list(dict.fromkeys((*self.attacked, reported_decision(state, self.otherwise))))
-        lower, upper = state.bounds_of(decisions)
-        *mine, other = range(len(decisions))
-        if decisions[other] in self.attacked:
-            mine.append(other)
+        last = reported_decision(state, self.otherwise)
+        kept: list[Index] = [d for d in dict.fromkeys((*self.attacked, last)) if _keeps_limits(state, d)]
+        mine = [i for i, d in enumerate(kept) if d in self.attacked]
+        if not mine:
+            return last
+        lower, upper = state.bounds_of(kept)
         best = max(mine, key=lambda i: float(lower[i]))
-        chosen: Index = decisions[other if lower[other] > upper[best] else best]
-        return chosen
+        return last if kept[-1] == last and lower[-1] > upper[best] else kept[best]
+
+
+def _keeps_limits(state: State[Index], decision: Index) -> bool:
+    """Whether a decision is guaranteed to keep all limits, if there are any."""
+    return not state.constraints or state.limits.feasible(decision) == "certified"
 
 
 def attacking(reporting: ReportingRule) -> Algorithm:

@@ -183,6 +183,18 @@ class Limits(ReadOnly, Generic[Index]):
     def _worst(self) -> dict[tuple[Index, Level], list[Choice[Index]]]:
         return {}
 
+    def smallest_of(self, decisions: Sequence[Index], level: Level) -> Array:
+        """The smallest of all margins of several decisions (n,); infinite where nothing is known of any."""
+        found = [self.solver.minima(decisions, M, self.hints) for M in self.margins(level)]
+        return np.min([[c.value for c in choices] for choices in found] or [[math.inf] * len(decisions)], axis=0)
+
+    def kept(self, decisions: Sequence[Index]) -> list[bool | None]:
+        """Whether decisions keep all limits: True and False are guaranteed."""
+        if not self._complete:
+            return [None] * len(decisions)
+        low, high = (self.smallest_of(decisions, level).tolist() for level in ("lower", "upper"))
+        return [True if a >= 0 else False if b < 0 else None for a, b in zip(low, high, strict=True)]
+
     def smallest(self, decision: Index, level: Level) -> float:
         """The smallest of all margins of a decision; infinite if nothing is known of any."""
         return min((choice.value for choice in self.worst(decision, level)), default=math.inf)

@@ -42,8 +42,9 @@ class OptimisticPessimistic(SamplingRule):
     """StableOpt: the decision with the best worst-case ucb, measured where its lcb is smallest (Alg. 1)."""
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
-        decision = state.optimistic.decision  # Alg. 1, line 2
-        return state.doubtful(decision)  # Alg. 1, line 3; with constraints, the place that says most of them all
+        best = state.optimistic  # Alg. 1, line 2
+        # Alg. 1, line 3; with constraints, the place that says most of them all
+        return state.doubtful(best.decision, hopeless=best.margin < 0)
 
 
 class OptimisticItself(SamplingRule):

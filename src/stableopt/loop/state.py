@@ -152,16 +152,17 @@ class State(ReadOnly, Generic[Index]):
             return Choice(decision, self.setting.candidates(decision)[0], -math.inf)
         return self._worst_case(decision, -math.sqrt(self.beta))
 
-    def doubtful(self, decision: Index) -> Choice[Index]:
+    def doubtful(self, decision: Index, hopeless: bool = False) -> Choice[Index]:
         """Of the places where this decision may fail, the one to measure: without constraints, its `pessimistic` one.
 
         With constraints there is one such place for each limit that is not guaranteed, too. The one that says most is
-        where least is known, in units of each quantity's prior.
+        where least is known, in units of each quantity's prior. ``hopeless``: no decision can be feasible, and the
+        value of this one, which comes closest, says nothing.
         """
         worst = self.pessimistic(decision)
         if not self.constraints:
             return worst
-        if decision == self.optimistic.decision and self.optimistic.margin < 0:
+        if hopeless:
             return self.limits.doubtful(decision, None)
         deviation = math.sqrt(float(self.moments([worst.point])[1][0]))
         return self.limits.doubtful(decision, (worst, math.sqrt(self.beta) * deviation / self._scale(self.objective)))

@@ -202,6 +202,8 @@ class InnerSearch:
 
     def remember(self, Z: Array, v: Array) -> None:
         """Add these points to those that are known to be low."""
+        if not self.region.width:  # each decision has only one point: others say nothing about it
+            return
         self._low = np.concatenate([self._low, Z]) if len(self._low) else Z
         self._low_values = np.append(self._low_values, v)
 
