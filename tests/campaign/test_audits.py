@@ -150,3 +150,42 @@ def test_an_attack_that_succeeds_gives_way_to_a_decision_that_is_better_for_cert
     assert rule.choose(state) == BestOfAll().choose(state) != 15
     assert Confirmed([5], BestOfAll()).choose(state) == 5, "what is as good as the best stays"
     assert Given(7).choose(state) == 7
+
+
+LINE = so.Grid.linspace(0, 1, 51)
+MODELS = {"model": so.GP(so.SE([0.4]), noise=0.01)}
+
+
+def heated(x):
+    """A value that is best at 0.7, and a temperature that rises."""
+    return 1 - (float(x[0]) - 0.7) ** 2, {"heat": 10 * float(x[0]) ** 2}
+
+
+def heat(limit):
+    return [so.Constraint("heat", upper=limit, model=so.GP(16.0 * so.SE([0.5]), noise=0.02, mean=3.0))]
+
+
+def test_an_audit_says_whether_limits_are_kept_and_measures_where_they_may_be_broken():
+    """At 0.5 ± 0.1 the heat is at most 3.6, at 0.6; the value is smallest at the other end."""
+    words = {}
+    for limit in (4.0, 3.62, 3.2):
+        audit = so.audit(heated, [0.5], LINE, so.Ball(0.1), constraints=heat(limit), evaluations=8, **MODELS)
+        words[limit], known = audit.feasible, audit.constraints["heat"]
+        assert known.highest[0] - 1e-6 <= 3.6 <= known.highest[1] + 1e-6
+        assert {round(float(e.point[0]), 6) for e in audit.evaluations} >= {0.4, 0.6}
+        assert "limits" in str(audit) and math.isinf(audit.optimum_bound)
+    assert words[4.0] == "certified" and words[3.62] in ("certified", "likely") and words[3.2] == "impossible"
+
+
+def test_what_was_attacked_is_reported_only_if_it_keeps_all_limits():
+    optimizer = so.Optimizer(LINE, so.Ball(0.1), MODELS["model"], constraints=heat(3.0), seed=0)
+    for x in np.linspace(0, 1, 11):
+        value, measured = heated([x])
+        optimizer.tell([x], value, measured=measured)
+    state, best = optimizer.state, BestOfAll().choose(optimizer.state)
+    bad, poor = optimizer.state.decision_of(35), optimizer.state.decision_of(5)  # 0.7, and 0.1
+    assert state.limits.kept([bad, poor, best]) == [False, True, True]
+    assert Confirmed([bad], BestOfAll()).choose(state) == best, "the attacked one breaks a limit"
+    assert Confirmed([bad, poor], BestOfAll()).choose(state) == best, "it is better for certain"
+    near = best - 1
+    assert Confirmed([bad, near], BestOfAll()).choose(state) == near, "none is better for certain"

@@ -142,3 +142,25 @@ def test_bad_questions_are_refused_with_what_to_do():
     assert mine.compare([[0.05], [-0.05]]).perturbation == "as given"
     grid = so.assess(([[0.0], [0.5]], [1.0, 2.0]), so.Grid.linspace(0, 1, 5), so.Ball(0.3))
     refused(lambda: grid.compare("normal"), ValueError, 'expected perturbation="uniform" on a list', "got 'normal'")
+
+
+def test_with_constraints_the_nominal_optimum_keeps_limits_if_nothing_goes_wrong_and_each_row_says_more():
+    """f(a) = a, and the heat 10 a must stay below 7: the nominal optimum is 0.7, the robust one 0.6."""
+    grid = so.Grid.linspace(0, 1, 51)
+    optimizer = so.Optimizer(
+        grid,
+        so.Ball(0.1),
+        SURE,
+        constraints=[so.Constraint("heat", upper=7.0, model=so.GP(400.0 * so.SE([0.8]), noise=1e-3, mean=5.0))],
+    )
+    for x in np.linspace(0, 1, 11):
+        optimizer.tell([x], x, measured={"heat": 10 * x - 0.02})
+    comparison = Answer(optimizer, 1).compare()
+    own, nominal, *tried = comparison
+    assert (own.decision[0], nominal.decision[0]) == (pytest.approx(0.6), pytest.approx(0.7))
+    assert (own.limits, nominal.limits) == ("keeps all limits", "breaks a limit")
+    kept = [row.decision[0] <= 0.6 + 1e-9 for row in tried]
+    assert [row.limits == "keeps all limits" for row in tried] == kept == sorted(kept, reverse=True)
+    assert "costs 0.1" in comparison.words and comparison.words.endswith("nothing goes wrong breaks a limit")
+    assert list(comparison.to_dataframe()["limits"]) == [row.limits for row in comparison]
+    assert "limits" in str(comparison) and "limits" not in str(slope().compare())

@@ -35,12 +35,14 @@ def test_on_a_list_the_critical_radius_is_that_of_enumeration(name):
     list(play(optimizer, lambda query: float(objective(query.point)), 8))
     state = optimizer.state
     factors = np.unique(np.append(np.linspace(0.0, 6.0, 49), 1e6))
-    for F, v in ((F, float(np.quantile(F, level))) for F, level in ((state.lcb, 0.6), (state.ucb, 0.5))):
-        best = {r: Listing(domain, uncertainty.scaled(r)).solver.maximin(F).value for r in factors.tolist()}
-        found = radius(state, F, v)
+    limit = 0.5 - np.random.default_rng(0).random(len(state.lcb)) ** 4  # kept by most points
+    for aims in ([state.lcb - np.quantile(state.lcb, 0.6)], [state.ucb - np.quantile(state.ucb, 0.3), limit]):
+        solvers = {r: Listing(domain, uncertainty.scaled(r)).solver for r in factors.tolist()}
+        best = {r: solver.jointly(aims).value for r, solver in solvers.items()}
+        found = radius(state, aims)
         reach = -1.0 if found.holds is None else math.inf if found.fails is None else found.holds
         judged = {r: value for r, value in best.items() if not math.isclose(r, reach, rel_tol=1e-6)}
-        assert {r for r, value in judged.items() if value >= v} == {r for r in judged if r <= reach}
+        assert {r for r, value in judged.items() if value >= 0} == {r for r in judged if r <= reach}
 
 
 def test_on_points_in_a_ball_it_is_the_largest_distance_to_a_bad_point():
@@ -50,7 +52,7 @@ def test_on_points_in_a_ball_it_is_the_largest_distance_to_a_bad_point():
     F = optimizer.state.ucb
     v = float(np.quantile(F, 0.3))
     distances = np.linalg.norm(rows[:, None] - rows[None, F < v], axis=2).min(axis=1)  # noqa: SIM300
-    found = radius(optimizer.state, F, v)
+    found = radius(optimizer.state, [F - v])
     assert found.holds == pytest.approx(distances.max() / 0.1, rel=1e-6)
     assert found.fails == pytest.approx(found.holds, rel=1e-6)
     assert distances[found.decision] == distances.max()
@@ -62,7 +64,7 @@ def test_it_measures_where_the_optimistic_decision_may_fail_first():
     optimizer.tell(rows[0], 1.0)
     state, v = optimizer.state, 0.1
     choice = OptimisticFactor(v).sample(state, 0)
-    assert choice.decision == radius(state, state.ucb, v).decision
+    assert choice.decision == radius(state, [state.ucb - v]).decision
     own = np.linalg.norm(rows - rows[choice.decision], axis=1)
     assert own[choice.point] == own[state.lcb < v].min()
 
@@ -83,6 +85,25 @@ def test_on_a_cone_the_factor_is_known(on_a_cone):
     allowed = on_a_cone.allowance(at_least=0.5)
     assert allowed.factors.guaranteed == pytest.approx(low, rel=0.01)
     assert "widest" in on_a_cone._repr_html_()
+
+
+def test_limits_are_kept_as_far_as_the_specification():
+    """Within r of a decision d, the cone needs r <= 0.25 - |d - 0.6| and the limit r <= 0.7 - d: most at d = 0.525."""
+    for domain, evaluations, near in ((so.Grid.linspace(0, 1, 81), 14, 0.026), (so.Space([(0.0, 1.0)]), 14, 0.05)):
+        found = so.widest(
+            lambda x: (cone({"a": x[0]}), {"heat": 10 * float(x[0])}),
+            domain,
+            so.Ball(0.05),
+            at_least=0.5,
+            constraints={"heat": so.Constraint("heat", upper=7.0, model=so.GP(9.0 * so.SE([1.0]), 0.02, 5.0))},
+            model=KNOWN,
+            evaluations=evaluations,
+        )
+        assert found.decision[0] == pytest.approx(0.525, abs=near)
+        true = min(0.25 - abs(found.decision[0] - 0.6), 0.7 - found.decision[0]) / 0.05
+        assert 2.4 < found.factors.guaranteed <= true + 0.05 <= found.factors.possible + 0.1
+        assert found.factor_bound > 3.45 and found.feasible == "certified"
+        assert "at least 0.5 within all limits is guaranteed up to" in str(found)
 
 
 def test_what_is_minimised_is_the_mirror_image():

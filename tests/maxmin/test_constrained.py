@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stableopt import Ball, Float, Grid, Integer, Parameters, Space
-from stableopt.maxmin import ContinuousMaxMin, Listing, SpaceRegion
+from stableopt.maxmin import ContinuousMaxMin, Hints, Listing, SpaceRegion
 
 # ---------------------------------------------------------------------------------------------------------------- lists
 
@@ -134,3 +134,50 @@ def test_several_functions_at_once_are_the_largest_smallest_worst_case(seed):
     found = solver.jointly(margins)
     index = region.decision_index(grid.points[dense.decision])
     assert found.value >= min(solver.worst(index, M).value for M in margins) - 2e-3
+
+
+class ByWord:
+    """Another function of a number for each word, which has no slope."""
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __call__(self, Z):
+        return self.with_gradient(Z)[0]
+
+    def with_gradient(self, Z):
+        v, G = np.empty(len(Z)), np.zeros(Z.shape)
+        for code, part in enumerate(self.parts):
+            own = Z[:, 1] == code
+            v[own], G[own, :1] = part.with_gradient(Z[own, :1])
+        return v, G
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_with_categories_no_decision_of_an_enumeration_is_better(seed):
+    rng = np.random.default_rng(seed)
+    F, *margins = [ByWord([Waves(rng, 1, 8.0, shift) for _ in range(4)]) for shift in (0.0, 0.2, 0.4)]
+    region = SpaceRegion(Space([Float(0.0, 1.0), ["oak", "ash", "elm", "fir"]]), Ball(0.05, columns=[0]))
+    found = ContinuousMaxMin(region, 10_000).maximin(F, subject_to=margins)
+    grid, best = Grid.linspace(0, 1, 801), (-np.inf, -np.inf)
+    for code in range(4):
+        rows = np.column_stack([grid.points, np.full(801, float(code))])
+        dense = Listing(grid, Ball(0.05)).solver.maximin(F(rows), subject_to=[M(rows) for M in margins])
+        best = max(best, (min(dense.margin, 0.0), dense.value))
+    assert best[0] >= 0 and found.margin >= 0
+    assert found.value == pytest.approx(best[1], abs=2e-2)  # the grid's adversary is a little weaker
+    assert found.value >= best[1] - 1e-2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_an_adversary_it_is_the_best_point_within_the_limits(seed):
+    F, margins = problem(seed + 20, 2)
+    region = SpaceRegion(Space([(0.0, 1.0)] * 2), Ball(0.0))
+    found = ContinuousMaxMin(region, 10_000).maximin(F, Hints(points=[(0.5, 0.5)], values=[0.0]), margins)
+    rows = Grid.linspace([0, 0], [1, 1], [301, 301]).points
+    smallest = np.min([M(rows) for M in margins], axis=0)
+    best = F(rows)[smallest >= 0].max() if (smallest >= 0).any() else None
+    if best is None:
+        assert found.margin >= smallest.max() - 1e-3
+    else:
+        assert found.margin >= 0 and found.value >= best - 1e-3

@@ -20,6 +20,7 @@ from stableopt.loop.play import play
 LONG = "temperature at the outlet of the second reactor [°C]"
 EXPECTED, GUARANTEED, POSSIBLE = "expected value", "guaranteed worst case", "what no decision can surpass"
 TURNED, WORST, NOMINAL = "what it can turn into", "where it may be worst", "best if nothing goes wrong"
+BREAKS = "breaks a limit"
 FIGURES, AXES = ["landscape", "slices", "calibration", "health"], ["hurts", "contenders", "progress", "profile"]
 RNG = np.random.default_rng(3)
 ROWS = RNG.random((12, 2))
@@ -322,6 +323,32 @@ def test_a_landscape_of_two_shows_expected_and_guaranteed_values_side_by_side():
     )
     assert shown[NOMINAL].tolist() == [grid.points[np.argmax(state.moments(everything)[0])].tolist()]
     assert shown["trials"].tolist() == [r.point.tolist() for r in state.rounds]
+
+
+def test_a_landscape_shows_where_limits_are_broken_and_marks_the_best_within_them():
+    """f = a, and the heat 10 a must stay below 6: it is broken beyond 0.6 as it is, beyond 0.5 if it is perturbed."""
+    heat = so.Constraint("heat", upper=6.0, model=so.GP(400.0 * so.SE([0.8, 0.8]), noise=1e-3, mean=5.0))
+    model = so.GP(4.0 * so.SE([0.8, 0.8]), noise=1e-3)
+    places = so.Grid.linspace([0, 0], [1, 1], [11, 3]).points
+
+    def answer(domain):
+        optimizer = so.Optimizer(domain, so.Ball(0.1), model, constraints=[heat])
+        for row in places:
+            optimizer.tell(row, row[0], measured={"heat": 10 * row[0] - 0.02})
+        return optimizer
+
+    discrete = answer(so.Grid.linspace([0, 0], [1, 1], [11, 3]))
+    for axes, edge in zip(plots.landscape(discrete).axes[:2], (0.6, 0.5), strict=True):
+        crossed = lines(axes)[BREAKS][:, 0]
+        assert crossed.min() == pytest.approx(edge + 0.1) and len(crossed) == 3 * round(10 * (1.0 - edge))
+        assert lines(axes)[NOMINAL][0, 0] == pytest.approx(0.6) and lines(axes)["decision"][0, 0] == pytest.approx(0.5)
+    left, right = plots.landscape(answer(so.Space([(0.0, 1.0)] * 2))).axes[:2]
+    for axes, edge in ((left, 0.6), (right, 0.5)):
+        hatched = next(c for c in axes.collections if getattr(c, "hatches", [None]) == ["xxx"])
+        assert min(path.vertices[:, 0].min() for path in hatched.get_paths()) == pytest.approx(edge, abs=0.02)
+    panel = plots.landscape(discrete, 0).axes[0]
+    strips = [patch.get_x() for patch in panel.patches if patch.get_label() == BREAKS]
+    assert strips == [pytest.approx(0.55)]
 
 
 @pytest.mark.parametrize("tolerance", [0.1, so.Ball(0.15), so.Ellipsoid([[0.01, 0.008], [0.008, 0.02]])])

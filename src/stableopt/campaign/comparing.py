@@ -30,8 +30,9 @@ def compared(state: State, reported: Any, chance: Chance, share: float, sign: in
         decisions = [reported, nominal, *others]
         names = [REPORTED, NOMINAL, *[TRIED] * len(others)]
         rows = _rows(state, decisions, names, (chance, share, sign))
-        kept = ranks(state, decisions) if state.constraints else []
-    rows = [row._replace(limits=KEPT[rank]) for row, rank in zip(rows, kept, strict=True)] or rows
+        if state.constraints:
+            kept = ranks(state, decisions)
+            rows = [row._replace(limits=KEPT[rank]) for row, rank in zip(rows, kept, strict=True)]
     best = sorted(rows[2:], key=lambda row: (KEPT.index(row.limits) if row.limits else 0, -sign * row.worst))
     return Comparison((*rows[:2], *best), chance.words, float(share), sign)
 
@@ -67,7 +68,8 @@ def _rows(
         values = np.sort(state.moments(draws(setting, decision, chance))[0])
         tail, least = _tail(values, share), min(least, float(values[0]), nominal) if chance.inside else least
         numbers = nominal, float(values.mean()), float(np.quantile(values, share)), tail, least, min(bound, least)
-        found.append(ComparedDecision(name, setting.translation.decision(decision), *(sign * n for n in numbers)))
+        seen, (a, b, c, d, e, f) = setting.translation.decision(decision), (sign * n for n in numbers)
+        found.append(ComparedDecision(name, seen, a, b, c, d, e, f))
     return found
 
 

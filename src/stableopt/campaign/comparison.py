@@ -16,6 +16,7 @@ from stableopt.loop.answers import readable
 
 REPORTED, NOMINAL, TRIED = "reported", "nominal optimum", "tried"
 _SHOWN = 8  # rows of a printed table
+_NUMBERS = 6  # columns of it
 
 
 class ComparedDecision(NamedTuple):
@@ -110,7 +111,8 @@ class Comparison:
         lines = [self.words, f"perturbations: {self.perturbation}"]
         for what, *cells in (self._header(), *self._cells(_SHOWN)):
             shown = [c if isinstance(c, str) else f"{c:.4g}" for c in cells]
-            lines.append(f"{what:<17}" + "".join(f"{c:<15}" if len(c) < 15 else f"{c:<19}" for c in shown[:-1]) + shown[-1])
+            padded = [f"{c:<{15 if i < _NUMBERS else 19}}" for i, c in enumerate(shown[:-1])]
+            lines.append(f"{what:<17}" + "".join(padded) + shown[-1])
         if len(self.rows) > _SHOWN:
             lines.append(f"{len(self.rows) - _SHOWN} more that were tried: iterate, or to_dataframe()")
         return "\n".join(lines)

@@ -10,14 +10,19 @@ from stableopt.campaign.allowance import Factors, specification
 from stableopt.campaign.measuring import Objective
 from stableopt.campaign.results import Result
 from stableopt.campaign.words import Ranges, Words
-from stableopt.loop.radius import LargestFactor, OptimisticFactor, falling, radius
+from stableopt.loop.outputs import Level
+from stableopt.loop.radius import LargestFactor, OptimisticFactor, goals, radius, reach
 from stableopt.loop.rules import Algorithm
 from stableopt.loop.settings import setting_of
-from stableopt.loop.tolerances import crossing, knobs_of, largest_factor
+from stableopt.loop.tolerances import knobs_of, largest_factor
+
+_LEVELS: tuple[Level, Level] = ("lower", "upper")
 
 
 class Widest(Result[Any]):
     """What `widest` returns: the decision, and bounds on the factor of the tolerance up to which it is good enough.
+
+    Good enough is a value that meets the specification within the limits of all constraints.
 
     ``worst_case``, ``optimum_bound`` and ``regret_bound`` are about the tolerance as given, as in any result.
     """
@@ -38,11 +43,12 @@ class Widest(Result[Any]):
         state, decision, v = self.state, self.report.decision_index, self.sign * self.specification
         limit = largest_factor(state.setting, decision, state.setting.uncertainty.scaled)
         with threads_for(state.t):
-            low, high = (crossing(falling(state, decision, F), v, limit) for F in (state.lcb, state.ucb))
+            low, high = (reach(state, decision, goals(state, v, level)) for level in _LEVELS)
         if high.holds is None:
             return Factors(None, None)
         possible = limit if high.fails is None else high.fails
-        return Factors(None if low.holds is None else min(low.holds, possible), possible)
+        known = low.holds is not None and (not state.constraints or state.limits.complete)
+        return Factors(min(low.holds or 0.0, possible) if known else None, possible)
 
     @cached_property
     def factor_bound(self) -> float | None:
@@ -51,7 +57,7 @@ class Widest(Result[Any]):
         Infinite where one may meet it as far as the tolerance can grow.
         """
         with threads_for(self.state.t):
-            found = radius(self.state, self.state.ucb, self.sign * self.specification)
+            found = radius(self.state, goals(self.state, self.sign * self.specification, "upper"))
         if found.holds is None:
             return None
         return float("inf") if found.fails is None else max(found.fails, self.factors.possible or 0.0)
@@ -61,6 +67,7 @@ class Widest(Result[Any]):
         """The answer in a sentence."""
         must = "at least" if self.sign > 0 else "at most"
         goal, low, bound = f"{must} {self.specification:.4g}", self.factors.guaranteed, self.factor_bound
+        goal += " within all limits" if self.state.constraints else ""
         if bound is None:
             return f"{goal} is out of reach for every decision, even if nothing is perturbed"
         kept = "is not guaranteed yet" if low is None else f"is guaranteed up to {low:.4g} times the tolerance"
@@ -85,7 +92,7 @@ def widest(
     Every evaluation looks at the decision that may keep it furthest, and measures where it may fail first.
 
     f, ranges, tolerance, options: as in `maximize`, but for ``algorithm`` and ``target``. The tolerance says in which
-        proportions; an environment stays as it is.
+        proportions; an environment stays as it is. The limits of ``constraints`` are to be kept as far, too.
     at_least: what the value must reach; at_most, if small values are good.
     """
     from stableopt.campaign.calls import maximize, minimize

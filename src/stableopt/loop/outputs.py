@@ -158,7 +158,7 @@ class Limits(ReadOnly, Generic[Index]):
         return [_Limit(k, view, side, s) for k, view, s in known if view is not None for side in k.sides]
 
     @property
-    def _complete(self) -> bool:
+    def complete(self) -> bool:
         """Whether something is known of every constraint; in a space there may be one that was never measured."""
         return all(k.output.posterior is not None for k in self.outputs)
 
@@ -186,11 +186,12 @@ class Limits(ReadOnly, Generic[Index]):
     def smallest_of(self, decisions: Sequence[Index], level: Level) -> Array:
         """The smallest of all margins of several decisions (n,); infinite where nothing is known of any."""
         found = [self.solver.minima(decisions, M, self.hints) for M in self.margins(level)]
-        return np.min([[c.value for c in choices] for choices in found] or [[math.inf] * len(decisions)], axis=0)
+        values = [[c.value for c in choices] for choices in found] or [[math.inf] * len(decisions)]
+        return np.asarray(np.min(values, axis=0))
 
     def kept(self, decisions: Sequence[Index]) -> list[bool | None]:
         """Whether decisions keep all limits: True and False are guaranteed."""
-        if not self._complete:
+        if not self.complete:
             return [None] * len(decisions)
         low, high = (self.smallest_of(decisions, level).tolist() for level in ("lower", "upper"))
         return [True if a >= 0 else False if b < 0 else None for a, b in zip(low, high, strict=True)]
@@ -206,19 +207,19 @@ class Limits(ReadOnly, Generic[Index]):
         largest share of β^{1/2} with which all its margins would be guaranteed.
         """
         found = self.solver.maximin(lcb, self.hints, self.margins("lower"))
-        if not self._limits or (found.margin >= 0 and self._complete):
+        if not self._limits or (found.margin >= 0 and self.complete):
             return found.decision
         both = zip(self.margins("mean"), self.margins("upper"), strict=True)
         scores = [score(mean, upper, _NARROW) for mean, upper in both]
         likely = self.solver.jointly(scores, self.hints)
-        if likely.value >= 1 and self._complete:  # a search missed what is guaranteed here
+        if likely.value >= 1 and self.complete:  # a search missed what is guaranteed here
             hints = self.hints._replace(decisions=[likely.decision, *self.hints.decisions])
             found = self.solver.maximin(lcb, hints, self.margins("lower"))
-        return found.decision if found.margin >= 0 and self._complete else likely.decision
+        return found.decision if found.margin >= 0 and self.complete else likely.decision
 
     def feasible(self, decision: Index) -> str:
         """Whether a decision keeps all limits: "certified", "likely" or "unknown"."""
-        if not self._complete:
+        if not self.complete:
             return "unknown"
         if all(known.margin[0] >= 0 for known in self.known_of(decision)):
             return "certified"

@@ -2,7 +2,8 @@
 
 R_F(d) is the largest factor r with min over A_r(d) of F at least v. Sampling is optimistic about the decision, the
 largest R_ucb, and pessimistic about where to measure it: where its lcb falls below v first. The decision with the
-largest R_lcb is reported.
+largest R_lcb is reported. Limits of constraints are part of the specification: R is up to where the first of all these
+goals is missed.
 
 Both are found by climbing: of the decision at hand, R is known from searches for its worst case alone. If no decision
 keeps v a little beyond, it is the best one. Else the one that keeps it there with the largest margin takes its place.
@@ -12,13 +13,16 @@ Each step is one max-min at another tolerance, and few are needed. On lists the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
 from stableopt.base.checks import is_number
+from stableopt.loop.functions import affine
+from stableopt.loop.outputs import Level, valued
 from stableopt.loop.rules import ReportingRule, SamplingRule
 from stableopt.loop.state import State
-from stableopt.loop.tolerances import Falling, crossing, largest_factor, quiet
+from stableopt.loop.tolerances import Crossing, Falling, crossing, largest_factor, quiet
 from stableopt.maxmin.solver import Choice, Hints, Index
 
 _SEARCHED, _LISTED = 1e-2, 1e-9  # how much further another decision must reach to take the place of one
@@ -35,20 +39,32 @@ class Radius(NamedTuple, Generic[Index]):
     """From this factor on no decision was found that does; None: it does as far as the tolerance can grow."""
 
 
-def radius(state: State[Index], F: object, v: float) -> Radius[Index]:
-    """The decision with the largest R_F, among all; without any, the one with the largest F if nothing is perturbed."""
+Goals = Sequence[object]
+"""Functions of points that must all be 0 or more: F − v, and the margins of constraints."""
+
+
+def goals(state: State[Index], at_least: float, level: Level) -> Goals:
+    """What must be 0 or more, by this bound: the value above the specification, and all limits."""
+    F = state.lcb if level == "lower" else _exploring(state) if level == "exploring" else state.ucb
+    if not state.constraints:
+        return [affine(F, 1.0, -at_least)]
+    scale = state.scale(state.objective)  # as margins are in units of their priors, too
+    return [affine(F, 1.0 / scale, -at_least / scale), *state.limits.margins(level)]
+
+
+def radius(state: State[Index], aims: Goals) -> Radius[Index]:
+    """The decision with the largest R, among all; without any, the one that comes closest if nothing is perturbed."""
     decision = next((r.decision_index for r in reversed(state.rounds) if r.asked), None)
     best: Radius[Index] | None = None
-    if decision is None or falling(state, decision, F)(0.0) < v:
-        still = _best_at(state, 0.0, F, [])
-        if still.value < v:
+    if decision is None or min(g(0.0) for g in falling(state, decision, aims)) < 0:
+        still = _best_at(state, 0.0, aims, [])
+        if still.value < 0:
             return Radius(still.decision, None, 0.0)
         decision = still.decision
     met: list[Index] = []
     for _ in range(_CLIMBS):
         met.append(decision)
-        limit = largest_factor(state.setting, decision, state.setting.uncertainty.scaled)
-        holds, fails = crossing(falling(state, decision, F), v, limit)
+        holds, fails = reach(state, decision, aims)
         reached = -1.0 if holds is None else holds
         if best is None or reached > (best.holds or 0.0):
             best = Radius(decision, holds, fails)
@@ -56,33 +72,55 @@ def radius(state: State[Index], F: object, v: float) -> Radius[Index]:
             return best
         beyond = max(fails, best.fails or 0.0) * (1 + (_SEARCHED if state.setting.takes_hints else _LISTED))
         try:
-            found = _best_at(state, beyond, F, met)
+            found = _best_at(state, beyond, aims, met)
         except ValueError:  # wider than its range: nothing is beyond
             return best._replace(fails=None)
-        if found.value < v or found.decision in met:
+        if found.value < 0 or found.decision in met:
             return best._replace(fails=beyond)
         decision = found.decision
     assert best is not None
     return best
 
 
-def falling(state: State[Index], decision: Index, F: object) -> Falling[Index]:
-    """The worst case of a decision as a function of the factor of all tolerances."""
-    return Falling(state, decision, F, state.setting.uncertainty.scaled)
+def falling(state: State[Index], decision: Index, aims: Goals) -> list[Falling[Index]]:
+    """The worst case of each goal as a function of the factor of all tolerances."""
+    return [Falling(state, decision, F, state.setting.uncertainty.scaled) for F in aims]
 
 
-def exploring(state: State[Index]) -> object:
+def reach(state: State[Index], decision: Index, aims: Goals) -> Crossing:
+    """Between which factors a decision misses the first of its goals."""
+    return _first(state, decision, aims)[0]
+
+
+def _first(state: State[Index], decision: Index, aims: Goals) -> tuple[Crossing, Falling[Index]]:
+    """Between which factors the first goal is missed, and which one that is."""
+    limit = largest_factor(state.setting, decision, state.setting.uncertainty.scaled)
+    holds: float | None = limit
+    fails, first = None, None
+    for g in falling(state, decision, aims):
+        # What is missed later than another one does not matter.
+        own = crossing(g, 0.0, limit if fails is None else fails)
+        holds = None if own.holds is None or holds is None else min(holds, own.holds)
+        if first is None or own.fails is not None:
+            fails, first = own.fails, g
+    assert first is not None
+    return Crossing(holds, fails), first
+
+
+def _exploring(state: State[Index]) -> object:
     """ucb with the β that explores."""
     wide = state.explore >= state.beta
     return state.ucb if wide else state.posterior.exploring_bound(math.sqrt(state.explore))
 
 
-def _best_at(state: State[Index], factor: float, F: object, met: list[Index]) -> Choice[Index]:
-    """The decision with the best worst case within so many times the tolerance."""
+def _best_at(state: State[Index], factor: float, aims: Goals, met: list[Index]) -> Choice[Index]:
+    """The decision whose goals are missed by least, or kept by most, within so many times the tolerance."""
     tried = list(dict.fromkeys([*met, *reversed(state.tried())]))[:32]
-    hints = Hints(tried, [r.point_index for r in state.rounds], [r.y for r in state.rounds])
+    rounds = valued(state.rounds)
+    hints = Hints(tried, [r.point_index for r in rounds], [r.y for r in rounds])
     with quiet():
-        return state.setting.rescaled(factor).solver(state.t).maximin(F, hints)
+        solver = state.setting.rescaled(factor).solver(state.t)
+        return solver.maximin(aims[0], hints) if len(aims) == 1 else solver.jointly(aims, hints)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +136,10 @@ class OptimisticFactor(SamplingRule):
         _checked(self.at_least)
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
-        decision = radius(state, exploring(state), self.at_least).decision
-        g = falling(state, decision, state.lcb)
+        decision = radius(state, goals(state, self.at_least, "exploring")).decision
+        (_, fails), first = _first(state, decision, goals(state, self.at_least, "lower"))
         limit = largest_factor(state.setting, decision, state.setting.uncertainty.scaled)
-        fails = crossing(g, self.at_least, limit).fails
-        return Choice(decision, g.worst(limit if fails is None else fails).point)
+        return Choice(decision, first.worst(limit if fails is None else fails).point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +155,7 @@ class LargestFactor(ReportingRule):
         _checked(self.at_least)
 
     def choose(self, state: State[Index]) -> Index:
-        return radius(state, state.lcb, self.at_least).decision
+        return radius(state, goals(state, self.at_least, "lower")).decision
 
 
 def _checked(at_least: float) -> None:

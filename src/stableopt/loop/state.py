@@ -165,7 +165,7 @@ class State(ReadOnly, Generic[Index]):
         if hopeless:
             return self.limits.doubtful(decision, None)
         deviation = math.sqrt(float(self.moments([worst.point])[1][0]))
-        return self.limits.doubtful(decision, (worst, math.sqrt(self.beta) * deviation / self._scale(self.objective)))
+        return self.limits.doubtful(decision, (worst, math.sqrt(self.beta) * deviation / self.scale(self.objective)))
 
     def certificate(self, decision: Index) -> Certificate[Index]:
         """Bounds on the worst case of a decision, and on that of the best one, with the β that certifies."""
@@ -278,14 +278,15 @@ class State(ReadOnly, Generic[Index]):
     @cached_property
     def limits(self) -> Limits[Index]:
         """What is known of the constraints."""
-        scales = [self._scale(k.output) for k in self.constraints]
+        scales = [self.scale(k.output) for k in self.constraints]
         translation = self.setting.translation
         return Limits(self.constraints, scales, self._solver, self._hints, translation.point, self._any_point)
 
     def _any_point(self, decision: Index) -> Index:
         return self.setting.candidates(decision)[0]
 
-    def _scale(self, output: Output[Index]) -> float:
+    def scale(self, output: Output[Index]) -> float:
+        """What is much or little for a quantity: its prior's standard deviation where it was measured."""
         places = [r.point_index for r in self.rounds] or self.setting.candidates()[:1]
         return output.scale(self.setting.inputs(places, output.learned is not None))
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.loop.answers import readable
-from stableopt.plots import style
+from stableopt.plots import limits, style
 from stableopt.plots.parameters import Column, chosen, text
 from stableopt.plots.probes import Section, along, interval, reached, section
 from stableopt.plots.sections import draw_section
@@ -40,7 +40,8 @@ def landscape(
 
     Shown are the decision with all that it can turn into, the point where it may be worst, the trials, and the point
     that would be best if nothing went wrong. Of two parameters the left panel shows what is expected and the right one
-    what is guaranteed, in the same colours: light is good.
+    what is guaranteed, in the same colours: light is good. With constraints, hatched is where a limit is broken: on the
+    left as it is expected if nothing goes wrong, on the right in the worst case.
 
     source: a result, an assessment, a campaign or an optimiser.
     parameters: one or two, by name or by number. By default the two of the decision along which the expected value
@@ -102,10 +103,11 @@ def _one(subject: Subject, column: Column, figure: Any) -> Figure | SubFigure:
 
 
 def _nominal(subject: Subject, section: Section) -> int:
-    """Where the expected value is best: at the decision, unless it is better elsewhere."""
+    """Where the expected value is best, within all limits: at the decision, unless it is better elsewhere."""
     good, own = subject.sign * section.mean, section.at(subject.base)
-    best = int(np.argmax(good))
-    return best if good[best] > good[own] + 1e-9 * np.abs(good).max() else own
+    best = int(np.argmax(np.where(section.margin >= 0, good, -np.inf)))
+    better = section.margin[best] >= 0 and good[best] > good[own] + 1e-9 * np.abs(good).max()
+    return best if better else own
 
 
 # --------------------------------------------------------------------------------------------------- two parameters
@@ -117,14 +119,16 @@ def _two(subject: Subject, columns: Sequence[Column], figure: Any, side: int) ->
     flats = [subject.moved(list(zip(blocks, each, strict=True))) for each in itertools.product(*rows)]
     decided = all(column.block.decided for column in columns)
     known = section(subject, flats, guarantees=decided)
-    shown = [("expected", known.mean), ("guaranteed in the worst case", known.guarantee)]
+    expected = np.tile(known.margin, (2, 1))
+    shown = [("expected", known.mean, expected), ("guaranteed in the worst case", known.guarantee, known.margins)]
     shown = shown[: 1 if np.isnan(known.guarantee).all() else 2]
     drawn = style.figure_for(figure, (2.0 + 3.7 * len(shown), 4.4))
     panels = drawn.subplots(1, len(shown), sharex=True, sharey=True, squeeze=False)[0]
-    colours = _Colours(subject, np.concatenate([values for _, values in shown]))
+    colours = _Colours(subject, np.concatenate([values for _, values, _ in shown]))
     edge = _outline(subject, columns) if all(column.smooth for column in columns) else None
-    for axes, (title, values) in zip(panels, shown, strict=True):
+    for axes, (title, values, margins) in zip(panels, shown, strict=True):
         colours.draw(axes, columns, known.flats, values)
+        limits.draw_area(axes, columns, known.flats, margins)
         _draw_neighbourhood(axes, subject, columns, known, edge)
         _draw_places(axes, subject, columns, known)
         axes.set_title(title, fontsize=10)

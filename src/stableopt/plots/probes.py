@@ -13,6 +13,7 @@ from stableopt.loop.outputs import valued
 from stableopt.maxmin.solver import AnyIndex, Hints
 from stableopt.plots.parameters import Block, Column, flat_of
 from stableopt.plots.subject import Subject
+from stableopt.sets.allowed import holds
 from stableopt.sets.variables import Integer
 
 _TOGETHER = 256  # decisions whose worst cases are searched for at a time: of more, each would get less effort
@@ -30,6 +31,10 @@ class Section(NamedTuple):
     """The guaranteed worst case of the decision there; NaN where there is none."""
     reached: Mask
     """Which of these points the reported decision can turn into."""
+    margins: Array
+    """Bounds on the smallest margin of all limits at the decision there, (2, n); NaN where there is none."""
+    margin: Array
+    """The smallest margin that is expected if nothing is perturbed."""
 
     def at(self, flat: Sequence[Any]) -> int:
         """The number of a point among those of the section."""
@@ -40,13 +45,14 @@ def section(subject: Subject, flats: Sequence[list[Any]], *, guarantees: bool = 
     """What is known at these points; those that do not exist are left out."""
     pairs = [(flat, point) for flat in flats if (point := subject.point(flat)) is not None]
     known, points = [flat for flat, _ in pairs], [point for _, point in pairs]
-    worst = np.full(len(points), math.nan)
+    worst, margins = np.full(len(points), math.nan), np.full((2, len(points)), math.nan)
     if guarantees:
         decisions = {i: d for i, flat in enumerate(known) if (d := subject.decision(flat)) is not None}
         worst[list(decisions)] = _guarantees(subject, list(decisions.values()))
+        margins[:, list(decisions)] = _margins(subject, list(decisions.values()))
     (mean, _), (low, high) = subject.state.moments(points), subject.state.bounds(points)
     ends = (mean, low, high) if subject.sign > 0 else (-mean, -high, -low)
-    return Section(known, *ends, worst, reached(subject, known))
+    return Section(known, *ends, worst, reached(subject, known), margins, _expected_margins(subject, points))
 
 
 def along(subject: Subject, block: Block, count: int) -> Section:
@@ -63,6 +69,41 @@ def _guarantees(subject: Subject, decisions: Sequence[AnyIndex]) -> Array:
         found += solver.minima(decisions[i : i + _TOGETHER], F, hints)
     worst = [subject.report.lower if d == own else c.value for d, c in zip(decisions, found, strict=True)]
     return subject.sign * np.array(worst, dtype=float)
+
+
+def _margins(subject: Subject, decisions: Sequence[AnyIndex]) -> Array:
+    """Bounds on the smallest margin of decisions in the worst case (2, n): below 0, a limit may be broken, or is.
+
+    The reported decision is as it is reported.
+    """
+    state, found = subject.state, np.full((2, len(decisions)), math.inf)
+    if state.constraints:
+        for i in range(0, len(decisions), _TOGETHER):
+            some = decisions[i : i + _TOGETHER]
+            found[:, i : i + len(some)] = [state.limits.smallest_of(some, level) for level in ("lower", "upper")]
+        if not state.limits.complete:
+            found[0] = -math.inf
+        own = [d == subject.report.decision_index for d in decisions]
+        found[0, own] = min(known.margin[0] for known in subject.report.constraints)
+    return np.where(_allowed(subject, decisions), found, -1.0)
+
+
+def _expected_margins(subject: Subject, points: Sequence[AnyIndex]) -> Array:
+    """The smallest expected margin at points, if nothing is perturbed (n,); below 0 where no decision is allowed."""
+    state, smallest = subject.state, np.full(len(points), math.inf)
+    for limited, scale in zip(state.constraints, state.limits.scales if state.constraints else (), strict=True):
+        if limited.output.posterior is not None:
+            mean = limited.output.posterior.moments(points)[0]
+            for side in limited.sides:
+                smallest = np.minimum(smallest, side.sign * (mean - side.limit) / scale)
+    if state.setting.where is None:
+        return smallest
+    return np.where(_allowed(subject, [state.decision_of(point) for point in points]), smallest, -1.0)
+
+
+def _allowed(subject: Subject, decisions: Sequence[AnyIndex]) -> Mask:
+    where, show = subject.state.setting.where, subject.state.setting.translation.decision
+    return np.array([where is None or holds(where, show(decision)) for decision in decisions], dtype=bool)
 
 
 def solver_of(subject: Subject) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.plots import style
+from stableopt.plots import limits, style
 from stableopt.plots.parameters import Column, chosen, text
 from stableopt.plots.probes import Section, along, interval, nearness
 from stableopt.plots.style import Look
@@ -35,7 +35,8 @@ def slices(
 
     Expected value with its band, what the tolerance makes of the decision (shaded), the guaranteed worst case of every
     decision on the way, and the trials that the model takes to be near (the stronger, the nearer). Where there is an
-    environment, it is the one that the adversary would choose; its variables have panels, too.
+    environment, it is the one that the adversary would choose; its variables have panels, too. With constraints,
+    hatched decisions may break a limit, or do.
 
     source: a result, an assessment, a campaign or an optimiser.
     parameters: which ones, by name or by number; all by default.
@@ -64,6 +65,7 @@ def draw_section(axes: Axes, subject: Subject, column: Column, section: Section)
     """One panel."""
     x = column.of(section.flats)
     _shade(axes, subject, column, x, section)
+    limits.draw_spans(axes, column, x, section.margins)
     (_joined if column.joined else _single)(axes, x, section)
     if np.isnan(section.guarantee).all():  # of a group, or along the environment
         axes.axhline(subject.guarantee, color=style.RED, ls="--", lw=1.6, label=style.GUARANTEED)
