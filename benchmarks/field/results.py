@@ -106,7 +106,18 @@ def table(runs: Runs, methods: Sequence[str]) -> str:
         ]
         shown = " / ".join(f"{every[t][problem][0]:.2g}" if problem in every[t] else "–" for t in LATER)
         lines.append(f"| {problem} | {part(problem)} | {' | '.join(cells)} | {shown} |")
+    if found := beaten(runs):
+        lines.append(f"\nBetter than the stored optimum, so search again (optimum --first 1): {', '.join(found)}")
     return "\n".join(lines)
+
+
+def beaten(runs: Runs) -> list[str]:
+    """Problems of which some run found a decision that is better than the stored optimum, by more than nothing."""
+    least: dict[str, float] = {}
+    for (problem, _, _), rules in runs.items():
+        found = min(regret for at in rules.values() for regret in at.values())
+        least[problem] = min(least.get(problem, 0.0), found)
+    return [problem for problem, value in least.items() if value < -floor(problem)]
 
 
 def _mean(found: dict[int, float]) -> str:
