@@ -16,7 +16,7 @@ from benchmarks.rivals.problems import INITIAL, Array, Problem
 from stableopt import Ball, Integer, Optimizer, Parameters, Rectangle, Space
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.rules import Algorithm, BestExpected, BestOfAll, BestSoFar
-from stableopt.loop.schedules import Alternating
+from stableopt.loop.schedules import Alternating, Schedule
 from stableopt.model.hyperparameters import LogNormal
 from stableopt.model.learning import Learned
 from stableopt.sets.uncertainty import UncertaintySet
@@ -73,13 +73,14 @@ class Ours:
 
     remembers = True
 
-    def __init__(self, problem: Problem, seed: int, name: str = "ours") -> None:
+    def __init__(self, problem: Problem, seed: int, name: str = "ours", explore: Schedule | None = None) -> None:
         """``name`` is what stands on the command line: "ours", or "ours-something" for a variation."""
+        options = _options(name, problem.dimension) | ({} if explore is None else {"explore": explore})
         self._shared = None if "-design=own" in name else problem.initial(seed)
         self._optimizer = Optimizer(
             space(problem),
             uncertainty(problem),
-            **_options(name, problem.dimension),
+            **options,
             initial=1 if self._shared is not None else INITIAL,
             seed=seed,
         )

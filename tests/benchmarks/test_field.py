@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.field import __main__ as command
 from benchmarks.field import results
+from benchmarks.field.choices import Chi, stretched, warped
 from benchmarks.field.drawn import COUNTS, SETS, draw, drawn
 from benchmarks.field.known import own, shared
 from benchmarks.field.problems import BROUGHT, PROBLEMS, STORED, at_edge, part
@@ -183,3 +184,14 @@ def test_ratios_and_comparisons_are_of_what_both_have() -> None:
     assert results.beaten(runs) == [] and results.beaten(runs | {(b, "y", 0): {"first": {20: -0.1}}}) == [b]
     ranks = results.ranks(runs, ["ours", "x"], 20)
     assert ranks["ours"].tolist() == [1.0, 2.0] and ranks["x"].tolist() == [2.0, 1.0]
+
+
+def test_choices_are_what_they_say() -> None:
+    betas = np.sort([Chi().beta(t) for t in range(11, 51)])
+    assert np.abs(1 - np.exp(-betas / 2) - (np.arange(40) + 0.5) / 40).max() < 0.06  # χ² with two degrees of freedom
+    y = np.array([-100.0, 3.0, 1.0, 2.0, 2.5, 1.5])
+    w = warped(y)
+    assert np.array_equal(np.argsort(w), np.argsort(y)) and np.ptp(w[1:]) / np.ptp(w) > 2 * np.ptp(y[1:]) / np.ptp(y)
+    problem = PROBLEMS["bumps6"]
+    assert np.array_equal(stretched(problem, 5, 0.0), problem.initial(5))
+    assert ((stretched(problem, 5, -0.05) % 1) == 0).any() and stretched(problem, 5, 0.1).min() >= 0.1

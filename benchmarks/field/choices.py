@@ -1,0 +1,84 @@
+"""Choices that were tried instead of the defaults: ``python -m benchmarks.field run --with benchmarks.field.choices``.
+
+    chi          β that explores is another one in every round: quantiles of χ² with two degrees of freedom
+    edges        initial points up to the edges and on them: the shared ones, stretched by a tenth and clipped
+    inner        initial points in the inner 80 % of every range, as in `maximize`
+    warp-b4      outputs warped by Yeo and Johnson's transformation, fitted anew in every round, and β = 4
+    chi-edges, chi-inner    both at once
+
+A warp commutes with max-min, so the best decision is the same; it only changes what a Gaussian process makes of values.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.stats import qmc, yeojohnson
+
+from benchmarks.rivals.methods import METHODS
+from benchmarks.rivals.ours import Ours
+from benchmarks.rivals.problems import INITIAL, Array, Problem
+from stableopt.loop.schedules import Constant, Schedule
+
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Chi(Schedule):
+    """β_t = −2 log(1 − u_t), where u_t is the golden ratio's sequence: evenly spread, and the same in every run."""
+
+    def at(self, t: int, gain: float) -> float:
+        return -2.0 * math.log1p(-(t * _GOLDEN % 1.0))
+
+
+def stretched(problem: Problem, seed: int, margin: float) -> Array:
+    """The shared initial points, within this margin of every range; with a margin below 0, some are at its ends."""
+    sequence = qmc.Sobol(problem.width, scramble=True, rng=np.random.default_rng([seed, 1]))
+    unit = sequence.random_base2(4)[:INITIAL]
+    inner = [j for j in range(problem.dimension) if j not in problem.whole]
+    unit[:, inner] = margin + (1 - 2 * margin) * unit[:, inner]
+    return problem.spread(unit)
+
+
+def warped(y: Array) -> Array:
+    """Standardised, then Yeo and Johnson's transformation with the likeliest λ, of which 1 is a little likelier."""
+    z = (y - y.mean()) / (y.std() or 1.0)
+    logs = float(np.sum(np.sign(z) * np.log1p(np.abs(z))))
+
+    def cost(power: float) -> float:
+        spread = float(np.var(yeojohnson(z, power)))
+        return 0.5 * len(z) * math.log(spread + 1e-6) - (power - 1) * logs + (power - 1) ** 2
+
+    return np.asarray(yeojohnson(z, minimize_scalar(cost, bounds=(-2, 4), method="bounded").x))
+
+
+class Chosen(Ours):
+    """Ours, with another schedule, or other initial points."""
+
+    def __init__(self, problem: Problem, seed: int, explore: Schedule | None = None, margin: float = 0.0) -> None:
+        super().__init__(problem, seed, explore=explore)
+        self._shared = stretched(problem, seed, margin)
+
+
+class Warped(Ours):
+    """Ours, told all values anew in every round, as the warp of that round sees them."""
+
+    def __init__(self, problem: Problem, seed: int, explore: Schedule | None = None) -> None:
+        super().__init__(problem, seed, explore=explore)
+        self._again = partial(super().__init__, problem, seed, explore=explore)
+
+    def tell(self, X: Array, y: Array) -> None:
+        self._again()
+        self._optimizer.tell(X, warped(y))
+
+
+METHODS["chi"] = partial(Chosen, explore=Chi())
+METHODS["edges"] = partial(Chosen, margin=-0.05)
+METHODS["inner"] = partial(Chosen, margin=0.1)
+METHODS["chi-edges"] = partial(Chosen, explore=Chi(), margin=-0.05)
+METHODS["chi-inner"] = partial(Chosen, explore=Chi(), margin=0.1)
+METHODS["warp-b4"] = partial(Warped, explore=Constant(4.0))
