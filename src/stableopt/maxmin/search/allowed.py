@@ -23,10 +23,11 @@ from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth, Solver
 
 _SPREADS = (2**12, 2**16)  # how many decisions are tried until enough of them are allowed
 _ANCHORS = 512
-_BISECTIONS = 30
+_BISECTIONS = 22
 _NEAREST = 4  # anchors that a decision is brought back to
 _STARTS = 2
 _STEPS = 16  # in a batch
+_SOLVED = 6  # of them
 _BATCHES = 25
 _SHORTEST = 1e-4  # of a range: shorter steps gain nothing that a measurement could notice
 _NO_HINTS: Hints[Row] = Hints()
@@ -40,6 +41,9 @@ class Search(Solver[Row, Smooth], Protocol):
 
     def rows(self, decisions: Sequence[Row]) -> Array:
         """Decisions as rows of coordinates (n, d)."""
+
+    def values(self, X: Array, F: Smooth, hints: Hints[Row], *, quick: bool = ...) -> Array:
+        """The worst values of decisions that are given as rows (n, d); ``quick`` ones may be too high."""
 
 
 class _Found(NamedTuple):
@@ -56,6 +60,15 @@ class _Found(NamedTuple):
         return [int(i) for i in np.lexsort((-np.where(kept, self.value, self.margin), ~kept))]
 
 
+_Judge = Callable[[Array, bool], _Found]
+"""Decisions as rows to what is known of them: after a quick search, in which they may look too good, or the full one."""
+
+
+def _judged(judge: _Judge, X: Array) -> _Found:
+    """The full search for those that look best after a quick one: most decisions are not worth more."""
+    return judge(X[judge(X, True).order[:_SOLVED]], False)
+
+
 class AllowedMaxMin:
     """A `Solver` for the allowed decisions, on top of one for all of them."""
 
@@ -68,14 +81,13 @@ class AllowedMaxMin:
         if self._is_allowed(free.decision):
             return free
 
-        def judged(X: Array) -> _Found:
-            rows = self._indices(X)
-            margins = [[c.value for c in self.alone.minima(rows, M, hints)] for M in subject_to]
+        def judged(X: Array, quick: bool) -> _Found:
+            margins = [self.alone.values(X, M, hints, quick=quick) for M in subject_to]
             margin = np.min(margins, axis=0) if margins else np.full(len(X), math.inf)
-            return _Found(X, margin, np.array([c.value for c in self.alone.minima(rows, F, hints)]))
+            return _Found(X, margin, self.alone.values(X, F, hints, quick=quick))
 
         best = self._climbed(judged, free.decision, hints)
-        found = self.alone.worst(self._indices(best.X)[0], F, hints)
+        found = self.alone.worst(self.region.decision_index(best.X[0]), F, hints)
         return found._replace(margin=float(best.margin[0]), gap=max(0.0, free.value - found.value), agreed=False)
 
     def jointly(self, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
@@ -83,11 +95,11 @@ class AllowedMaxMin:
         if self._is_allowed(free.decision):
             return free
 
-        def judged(X: Array) -> _Found:
-            each = [[c.value for c in self.alone.minima(self._indices(X), F, hints)] for F in functions]
+        def judged(X: Array, quick: bool) -> _Found:
+            each = [self.alone.values(X, F, hints, quick=quick) for F in functions]
             return _Found(X, np.full(len(X), math.inf), np.min(each, axis=0))
 
-        decision = self._indices(self._climbed(judged, free.decision, hints).X)[0]
+        decision = self.region.decision_index(self._climbed(judged, free.decision, hints).X[0])
         return min((self.alone.worst(decision, F, hints) for F in functions), key=lambda choice: choice.value)
 
     def best(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
@@ -110,26 +122,21 @@ class AllowedMaxMin:
         rows = self.alone.rows(decisions)
         return [d for d, good in zip(decisions, self._allowed(rows), strict=True) if good] if len(rows) else []
 
-    def _indices(self, X: Array) -> list[Row]:
-        return [self.region.decision_index(x) for x in X]
-
-    def _climbed(self, judged: Callable[[Array], _Found], free: Row, hints: Hints[Row]) -> _Found:
+    def _climbed(self, judged: _Judge, free: Row, hints: Hints[Row]) -> _Found:
         """The best allowed decision after steps from some starts."""
         ground, rng = self._ground, np.random.default_rng([self.alone.seed, 7])
         near = ground.brought(np.array([free]))
         known = self.alone.rows(self._kept(hints.decisions))
-        found = judged(np.vstack([near, known, ground.anchors[: 4 * _STEPS]]))
+        found = _judged(judged, np.vstack([near, known, ground.anchors[: 4 * _STEPS]]))
         tops = [_row(found, i) for i in found.order[:_STARTS]]
         return min((self._steps(judged, top, near[0], rng) for top in tops), key=_rank)
 
-    def _steps(
-        self, judged: Callable[[Array], _Found], best: _Found, towards: Array, rng: np.random.Generator
-    ) -> _Found:
+    def _steps(self, judged: _Judge, best: _Found, towards: Array, rng: np.random.Generator) -> _Found:
         length = 0.25
         for _ in range(_BATCHES):
             if length < _SHORTEST:
                 break
-            found = judged(self._ground.around(best.X[0], length, towards, rng))
+            found = _judged(judged, self._ground.around(best.X[0], length, towards, rng))
             top = _row(found, found.order[0])
             if _rank(top) < _rank(best):
                 best, length = top, min(2 * length, 0.5)
@@ -176,7 +183,8 @@ class Ground:
             weights = np.where(self._fixed, 10.0, 1.0)
             apart = (((X[bad, None] - self.anchors[None]) * weights) ** 2).sum(axis=2)
             nearest = np.argsort(apart, axis=1)[:, :_NEAREST]
-            ways = np.stack([self._towards(self.anchors[a], X[bad]) for a in nearest.T], axis=1)
+            several = np.repeat(X[bad], nearest.shape[1], axis=0)  # at once: a rule costs as much for one as for many
+            ways = self._towards(self.anchors[nearest.ravel()], several).reshape(*nearest.shape, -1)
             closest = ((ways - X[bad, None]) ** 2).sum(axis=2).argmin(axis=1)
             X = X.copy()
             X[bad] = ways[np.arange(len(bad)), closest]
