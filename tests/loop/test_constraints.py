@@ -397,3 +397,22 @@ def test_queries_that_wait_are_imagined_for_every_quantity():
 def test_play_goes_on_with_constraints():
     optimizer = made(H)
     assert len(list(play(optimizer, lambda query: 1.0, 3))) == 3
+
+
+def test_with_constraints_all_models_explore_weighed_by_the_data():
+    """The most likely one alone would look for long at decisions far beyond the limits."""
+    grid, rng = Grid.linspace(0, 1, 41), np.random.default_rng(0)
+    plain, limited = (
+        Optimizer(grid, Ball(0.05), Learned(), beta=6.25, explore=0.5, constraints=constraints)
+        for constraints in ((), (Constraint("heat", upper=6.0),))
+    )
+    for x in grid.points[rng.permutation(41)[:9]]:
+        plain.tell(x, float(np.sin(3 * x[0])))
+        limited.tell(x, float(np.sin(3 * x[0])), measured={"heat": 10 * x[0]})
+    c = np.sqrt(0.5)
+    single, mixture = (plain.state.posterior.exploring_bound(c), plain.state.posterior.bound(c))
+    assert not np.allclose(single, mixture)
+    assert np.allclose(plain.state.exploring, single) and np.allclose(limited.state.exploring, mixture)
+    heat = limited.state.constraints[0].output.posterior
+    scale = limited.state.limits.scales[0]
+    assert np.allclose(limited.state.limits.margins("exploring")[0], (6.0 - heat.bound(-c)) / scale)

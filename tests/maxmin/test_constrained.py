@@ -181,3 +181,24 @@ def test_without_an_adversary_it_is_the_best_point_within_the_limits(seed):
         assert found.margin >= smallest.max() - 1e-3
     else:
         assert found.margin >= 0 and found.value >= best - 1e-3
+
+
+def test_starts_agree_on_one_hill_and_not_where_a_better_one_was_missed():
+    """Where they agree, with little effort, too, dense enumeration finds nothing better."""
+    agreed = []
+    for dim, seed, frequency in (*((2, seed, 1.0) for seed in range(5)), (3, 307, 6.0)):
+        rng = np.random.default_rng(seed)
+        F = Waves(rng, dim, frequency)
+        margins = [Waves(rng, dim, 4.0, rng.uniform(-0.1, 0.8)) for _ in range(2)]
+        region, grid = (
+            SpaceRegion(Space([(0.0, 1.0)] * dim), Ball(0.08)),
+            Grid.linspace([0] * dim, [1] * dim, [26] * dim),
+        )
+        solver = ContinuousMaxMin(region, 4_166)
+        found = solver.maximin(F, subject_to=margins)
+        agreed.append(found.agreed)
+        dense = Listing(grid, Ball(0.08)).solver.maximin(F(grid.points), subject_to=[M(grid.points) for M in margins])
+        index = region.decision_index(grid.points[dense.decision])
+        if found.agreed and min(solver.worst(index, M).value for M in margins) >= 0:
+            assert found.value >= solver.worst(index, F).value - 1e-3
+    assert any(agreed) and not agreed[-1], "there, a hill that is higher by a quarter is hard to find"

@@ -124,12 +124,10 @@ class _Limit(NamedTuple, Generic[Index]):
     def margin(self, level: Level) -> object:
         """The margin in the form that the setting's solver takes."""
         sign, limit = self.side
-        c = sign * math.sqrt(self.limited.beta)
-        if level == "exploring" and self.limited.explore < self.limited.beta:
-            bound = self.view.exploring_bound(sign * math.sqrt(self.limited.explore))
-        else:
-            bound = self.view.bound({"lower": -c, "mean": 0.0}.get(level, c))
-        return affine(bound, sign / self.scale, -sign * limit / self.scale)
+        certify, explore = (sign * math.sqrt(beta) for beta in (self.limited.beta, self.limited.explore))
+        # All models explore, weighed by the data: see `State.exploring`.
+        c = {"lower": -certify, "mean": 0.0, "upper": certify, "exploring": explore}[level]
+        return affine(self.view.bound(c), sign / self.scale, -sign * limit / self.scale)
 
     def bounds(self, points: Sequence[Index]) -> tuple[Array, Array]:
         """The lower and the upper bound of the margin at some points."""

@@ -12,7 +12,6 @@ Each step is one max-min at another tolerance, and few are needed. On lists the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple
@@ -45,7 +44,7 @@ Goals = Sequence[object]
 
 def goals(state: State[Index], at_least: float, level: Level) -> Goals:
     """What must be 0 or more, by this bound: the value above the specification, and all limits."""
-    F = state.lcb if level == "lower" else _exploring(state) if level == "exploring" else state.ucb
+    F = state.lcb if level == "lower" else state.exploring if level == "exploring" else state.ucb
     if not state.constraints:
         return [affine(F, 1.0, -at_least)]
     scale = state.scale(state.objective)  # as margins are in units of their priors, too
@@ -105,12 +104,6 @@ def _first(state: State[Index], decision: Index, aims: Goals) -> tuple[Crossing,
             fails, first = own.fails, g
     assert first is not None
     return Crossing(holds, fails), first
-
-
-def _exploring(state: State[Index]) -> object:
-    """ucb with the β that explores."""
-    wide = state.explore >= state.beta
-    return state.ucb if wide else state.posterior.exploring_bound(math.sqrt(state.explore))
 
 
 def _best_at(state: State[Index], factor: float, aims: Goals, met: list[Index]) -> Choice[Index]:

@@ -140,7 +140,7 @@ class State(ReadOnly, Generic[Index]):
 
         With constraints, of those that may keep all limits; if none may, the one that comes closest (`margin` < 0).
         """
-        return self._solver.maximin(self._exploring, self._hints, self._margins("exploring"))
+        return self._solver.maximin(self.exploring, self._hints, self._margins("exploring"))
 
     def pessimistic(self, decision: Index) -> Choice[Index]:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
@@ -294,11 +294,11 @@ class State(ReadOnly, Generic[Index]):
 
     def unperturbed(self, decision: Index) -> Index:
         """The point that the decision stands for if nobody perturbs it; of several, the one with the smallest ucb."""
-        return self.setting.home(decision, self._exploring, self._hints)
+        return self.setting.home(decision, self.exploring, self._hints)
 
     def most_promising_point(self) -> Index:
         """The point with the largest ucb, of all that some decision stands for if nobody perturbs it."""
-        return self.setting.peak(self._exploring, self._hints)
+        return self.setting.peak(self.exploring, self._hints)
 
     def random_point(self, seed: int) -> Index:
         """A uniformly random point; the same for the same seed and number of rounds."""
@@ -358,10 +358,15 @@ class State(ReadOnly, Generic[Index]):
         return self._bounds[c]
 
     @cached_property
-    def _exploring(self) -> object:
-        """ucb with the β that explores: of the most likely model alone, unless the look is as wide as a certificate."""
+    def exploring(self) -> object:
+        """ucb with the β that explores: of the most likely model alone, unless the look is as wide as a certificate.
+
+        That model has a narrow prior of lengthscales, which makes it bold where values may be high. With constraints it
+        would look far outside of what may be feasible, for long: there, all models explore, weighed by the data.
+        """
         c = math.sqrt(self.explore)
-        return self._bound(c) if self.explore >= self.beta else self.posterior.exploring_bound(c)
+        single = self.explore < self.beta and not self.constraints
+        return self.posterior.exploring_bound(c) if single else self._bound(c)
 
     @cached_property
     def _bounds(self) -> dict[float, object]:

@@ -19,6 +19,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from stableopt.base.arrays import Array, Mask
+from stableopt.maxmin.search.inner import InnerSearch
+from stableopt.maxmin.search.plan import SCREEN, Plan
 from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth, Solver
 
 _SPREADS = (2**12, 2**16)  # how many decisions are tried until enough of them are allowed
@@ -38,12 +40,16 @@ class Search(Solver[Row, Smooth], Protocol):
 
     region: Region
     seed: int
+    _plan: Plan
 
     def rows(self, decisions: Sequence[Row]) -> Array:
         """Decisions as rows of coordinates (n, d)."""
 
-    def values(self, X: Array, F: Smooth, hints: Hints[Row], *, quick: bool = ...) -> Array:
-        """The worst values of decisions that are given as rows (n, d); ``quick`` ones may be too high."""
+    def known(self, hints: Hints[Row]) -> Array:
+        """Hinted points that may be worst cases."""
+
+    def _inner(self, F: Smooth, known: Array) -> InnerSearch:
+        """The adversary for a function."""
 
 
 class _Found(NamedTuple):
@@ -61,7 +67,7 @@ class _Found(NamedTuple):
 
 
 _Judge = Callable[[Array, bool], _Found]
-"""Decisions as rows to what is known of them: after a quick search, in which they may look too good, or the full one."""
+"""Decisions as rows to what is known of them: after a quick search, which may overrate them, or after the full one."""
 
 
 def _judged(judge: _Judge, X: Array) -> _Found:
@@ -82,9 +88,9 @@ class AllowedMaxMin:
             return free
 
         def judged(X: Array, quick: bool) -> _Found:
-            margins = [self.alone.values(X, M, hints, quick=quick) for M in subject_to]
+            margins = [self._values(X, M, hints, quick) for M in subject_to]
             margin = np.min(margins, axis=0) if margins else np.full(len(X), math.inf)
-            return _Found(X, margin, self.alone.values(X, F, hints, quick=quick))
+            return _Found(X, margin, self._values(X, F, hints, quick))
 
         best = self._climbed(judged, free.decision, hints)
         found = self.alone.worst(self.region.decision_index(best.X[0]), F, hints)
@@ -96,7 +102,7 @@ class AllowedMaxMin:
             return free
 
         def judged(X: Array, quick: bool) -> _Found:
-            each = [self.alone.values(X, F, hints, quick=quick) for F in functions]
+            each = [self._values(X, F, hints, quick) for F in functions]
             return _Found(X, np.full(len(X), math.inf), np.min(each, axis=0))
 
         decision = self.region.decision_index(self._climbed(judged, free.decision, hints).X[0])
@@ -114,6 +120,11 @@ class AllowedMaxMin:
         return self.alone.leading(some, F, count, hints, above) if some else []
 
     # ------------------------------------------------------------------------------------------------------ inside
+
+    def _values(self, X: Array, F: Smooth, hints: Hints[Row], quick: bool) -> Array:
+        """The worst values of decisions that are given as rows (n, d); quick ones may be too high."""
+        inner = self.alone._inner(F, self.alone.known(hints))
+        return np.asarray(inner.minima(X, SCREEN if quick else self.alone._plan.full(len(X))).V[:, 0])
 
     def _is_allowed(self, decision: Row) -> bool:
         return bool(self._allowed(np.array([decision]))[0])

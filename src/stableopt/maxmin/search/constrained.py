@@ -12,6 +12,7 @@ Algorithm (a method of centres: Huard, 1967)
     climb       from the best few: an exchange on G_c, in which c rises to f(d) whenever a feasible d is reached
     search      the whole search of `joint` for φ(c), at the level of the best decision
                 if φ(c) > c, the decision found is feasible and better: climb from it, and search again
+    agreed      if the last search found nothing better, and all climbs came to the best decision
 
 Why it is exact
     If φ(c) > c, its decision has f(d) > c and all m_k(d) > 0. A decision that is feasible and better than c, and has no
@@ -30,10 +31,11 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.attacked import Affine, Merit
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
-from stableopt.maxmin.search.exchange import Candidate, Exchange
+from stableopt.maxmin.search.exchange import Candidate, Exchange, _same
 from stableopt.maxmin.search.inner import Minima
 from stableopt.maxmin.search.joint import JointInnerSearch, joint
-from stableopt.maxmin.search.plan import SCREEN
+from stableopt.maxmin.search.oracle import Oracle
+from stableopt.maxmin.search.plan import SCREEN, Budget
 from stableopt.maxmin.search.steps import highest, spread_out
 from stableopt.maxmin.solver import Choice, Hints, Row, Smooth
 
@@ -97,6 +99,8 @@ class ConstrainedSearch:
         self.scan = Scanned(alone, self.functions, alone.rows(hints.decisions))
         self.least = _GAIN * self.scan.spreads[0]
         self.best: Judged | None = None
+        self.oracle = Oracle(alone.region, F, Budget(alone.budget))
+        self.ends: list[Array] = []  # where climbs and searches led
 
     def run(self) -> Choice[Row]:
         """The best feasible decision; if none is found, the one that comes closest."""
@@ -109,14 +113,17 @@ class ConstrainedSearch:
             self._climb_from(closest)
             if self.best is None:
                 return self._choice(self._judged(closest))
-        gap, agreed = 0.0, False
+        gap, settled = 0.0, False
         for _ in range(_SEARCHES):
             before = self.best.value
             found = self._search(before, self.best.x)
             self._climb_from(found.x)
-            gap, agreed = max(found.value - self.best.value, 0.0), self.best.value <= before + self.least
-            if agreed:
+            gap, settled = max(found.value - self.best.value, 0.0), self.best.value <= before + self.least
+            if settled:
                 break
+        # The last search began at the best decision, too: that it found nothing else says little. Other hills, on
+        # which climbs came to a halt, say that there may be one that nobody climbed.
+        agreed = settled and all(_same(self.oracle, end, self.best.x) for end in self.ends)
         return self._choice(self.best)._replace(gap=gap, agreed=agreed)
 
     def _choice(self, best: Judged) -> Choice[Row]:
@@ -143,7 +150,9 @@ class ConstrainedSearch:
             level = max(level, self.best.value)
             rival = Candidate(self.best.x, self.best.x, self.best.value)
         merit = self._merit(level, _STEEP)
-        found = Climb(self.joint.inner(merit, self.known), merit, level, start.x).run(rival)
+        climb = Climb(self.joint.inner(merit, self.known), merit, level, start.x)
+        found = climb.run(rival)
+        self.ends.append(climb.towards if found is None else found.x)
         for end in (start, None if found is None else self._judged(found.x)):
             if end is not None and end.margin >= 0 and (self.best is None or end.value > self.best.value):
                 self.best = end

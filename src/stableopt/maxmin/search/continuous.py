@@ -80,11 +80,6 @@ class ContinuousMaxMin:
     def minima(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> list[Choice[Row]]:
         return self._minima(decisions, F, self.known(hints)) if len(decisions) else []
 
-    def values(self, X: Array, F: Smooth, hints: Hints[Row], *, quick: bool = False) -> Array:
-        """The worst values of decisions that are given as rows (n, d); ``quick`` ones may be too high."""
-        inner = self._inner(F, self.known(hints))
-        return np.asarray(inner.minima(X, SCREEN if quick else self._plan.full(len(X))).V[:, 0])
-
     def best(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         """Among these decisions the one with the largest worst case: solved only where it can still win."""
         if not len(decisions):
