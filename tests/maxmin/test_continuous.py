@@ -249,7 +249,7 @@ def grid(dim, n):
 
 
 def spread(F, dim):
-    return np.ptp(F(grid(dim, {1: 2001, 2: 101}[dim])))
+    return np.ptp(F(grid(dim, {1: 2001, 2: 101, 3: 22}[dim])))
 
 
 def check_allowed(region, found, F):
@@ -285,6 +285,17 @@ def test_the_decision_is_as_good_as_the_best_of_brute_force(norm, seed):
         assert found.value <= true + 1e-6 * size
         assert true - found.value < 0.01 * size
         assert found.gap < 1e-3 * size
+
+
+def test_a_brief_search_is_about_as_good():
+    lost = []
+    for seed in range(12):
+        dim = 2 + seed % 2
+        region, F = BallRegion(dim, 0.12, NORMS[seed % 3]), Waves(dim, seed)
+        thorough = ContinuousMaxMin(region)
+        brief, best = ContinuousMaxMin(region, brief=True).maximin(F), thorough.maximin(F)
+        lost.append((best.value - thorough.worst(brief.decision, F).value) / spread(F, dim))
+    assert np.mean(np.array(lost) > 0.01) <= 1 / 12 and np.median(lost) < 1e-4
 
 
 @pytest.mark.parametrize("norm", NORMS)

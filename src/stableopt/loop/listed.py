@@ -48,7 +48,7 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         width = sum(block.shape[1] for block in self.translation.blocks)
         return Columns(width, (), width)
 
-    def solver(self, t: int = 0) -> ListedMaxMin:
+    def solver(self, t: int = 0, *, brief: bool = False) -> ListedMaxMin:
         return self._solver
 
     def inputs(self, points: Sequence[int], scaled: bool) -> Array:

@@ -125,8 +125,8 @@ class Setting(ABC, Generic[Index, F]):
         """What a model sees of a point."""
 
     @abstractmethod
-    def solver(self, t: int) -> Solver[Index, F]:
-        """The max-min solver for functions that are made of t observations."""
+    def solver(self, t: int, *, brief: bool = False) -> Solver[Index, F]:
+        """The max-min solver for functions that are made of t observations; a brief one is enough for a suggestion."""
 
     @abstractmethod
     def inputs(self, points: Sequence[Index], scaled: bool) -> Array:

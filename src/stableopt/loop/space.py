@@ -70,9 +70,9 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         space = self.region.points_space
         return Columns(space.dim, space.categories, len(space.parts))
 
-    def solver(self, t: int) -> ContinuousMaxMin | AllowedMaxMin:
+    def solver(self, t: int, *, brief: bool = False) -> ContinuousMaxMin | AllowedMaxMin:
         """The search. With very many observations every evaluation is dear, and the search gets fewer of them."""
-        found = _search(self.region, *effort(self.region, t), self.seed)
+        found = _search(self.region, *effort(self.region, t), self.seed, brief)
         return found if self._ground is None else AllowedMaxMin(found, self._ground)
 
     def inputs(self, points: Sequence[Row], scaled: bool) -> Array:
@@ -250,6 +250,6 @@ def effort(region: SpaceRegion, t: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=8)
-def _search(region: SpaceRegion, budget: int, least: int, seed: int) -> ContinuousMaxMin:
+def _search(region: SpaceRegion, budget: int, least: int, seed: int, brief: bool = False) -> ContinuousMaxMin:
     """The search in a region; what it prepares is the same for every function."""
-    return ContinuousMaxMin(region, budget, seed, least)
+    return ContinuousMaxMin(region, budget, seed, least, brief=brief)

@@ -140,7 +140,8 @@ class State(ReadOnly, Generic[Index]):
 
         With constraints, of those that may keep all limits; if none may, the one that comes closest (`margin` < 0).
         """
-        return self._solver.maximin(self.exploring, self._hints, self._margins("exploring"))
+        solver = self.setting.solver(self.t, brief=not self._explores_as_it_certifies)
+        return solver.maximin(self.exploring, self._hints, self._margins("exploring"))
 
     def pessimistic(self, decision: Index) -> Choice[Index]:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
@@ -212,7 +213,7 @@ class State(ReadOnly, Generic[Index]):
     def _optimum(self) -> Choice[Index]:
         """The decision with the largest worst-case ucb, with the β that certifies, of those that may be feasible."""
         # Another search where the β differ: a report is not worth a suggestion that nobody asked for.
-        if self.explore == self.beta and all(k.explore == k.beta for k in self.constraints):
+        if self._explores_as_it_certifies:
             found = self.optimistic
         else:
             found = self._solver.maximin(self.ucb, self._hints, self._margins("upper"))
@@ -338,6 +339,10 @@ class State(ReadOnly, Generic[Index]):
         return replace(self, objective=self.objective.imagining(lows), constraints=limited, intersected=None)
 
     # -------------------------------------------------------------------------------------------------- inside
+
+    @property
+    def _explores_as_it_certifies(self) -> bool:
+        return self.explore == self.beta and all(k.explore == k.beta for k in self.constraints)
 
     @cached_property
     def _valued(self) -> Sequence[Round[Index]]:

@@ -41,19 +41,22 @@ class ContinuousMaxMin:
     """max over decisions of min over scenarios of any smooth function of points, for one region: a `Solver`.
 
     ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice), where fewer
-    points at a time than ``least`` count as so many. The same seed gives the same answer.
+    points at a time than ``least`` count as so many. A ``brief`` search follows one start to its end, knows nothing of
+    others: about half the work, and enough for a suggestion. The same seed gives the same answer.
     """
 
-    def __init__(self, region: Region, budget: int = 20_000, seed: int = 0, least: int = 1) -> None:
+    def __init__(
+        self, region: Region, budget: int = 20_000, seed: int = 0, least: int = 1, *, brief: bool = False
+    ) -> None:
         if budget < 1:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
-        self._plan = Plan(region, budget, least)
+        self._plan = Plan(region, budget, least, brief)
         self._spread = region.scenarios(self._plan.full(1).scan, seed)
         self._scan = Scan(self._plan, self._spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
         relaxed = region.relaxed if self._all is None else None
-        self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least)
+        self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
 
     def maximin(self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = ()) -> Choice[Row]:
         """The decision with the largest worst case, and that worst case.
@@ -109,7 +112,8 @@ class ContinuousMaxMin:
             starts = np.vstack([starts, self.region.rounded(relaxed.x)])
         inner = self._inner(F, known)
         best, first = self._climbed(inner, starts)
-        return not_below(inner, with_discrete_neighbours(inner, best), np.vstack([first, starts]))
+        best = with_discrete_neighbours(inner, best)
+        return best if self._plan.brief else not_below(inner, best, np.vstack([first, starts]))
 
     def _climbed(self, inner: InnerSearch, starts: Array) -> tuple[Candidate, Array]:
         """The best decision after a scan, an ascent and a polish, and the first ones that the scan chose."""

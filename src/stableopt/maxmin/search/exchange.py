@@ -49,8 +49,6 @@ from stableopt.maxmin.search.plan import SCREEN, Effort
 from stableopt.maxmin.search.steps import Planes, climb, highest, norms, proximal_step
 
 _TURNS = 40  # at most; the last one is checked with the full inner search
-_RADIUS = 0.2  # of the first box, where a decision's box is [0, 1]^d
-_CLOSE = 2e-6  # of the spread of F: u and v have met
 _NEAR = 1e-3  # of the spread of F: an exchange that comes to where a better one ended and promises less than this ends
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
@@ -74,7 +72,7 @@ class Exchange:
     def __init__(self, inner: InnerSearch, start: Candidate, T: Array) -> None:
         """From a decision with the lowest value found for it, and with replies that have the targets T (m, P)."""
         self.inner, self.oracle, self.region, self.plan = inner, inner.oracle, inner.region, inner.plan
-        self.start, self.T, self.radius = start, T, _RADIUS
+        self.start, self.T, self.radius = start, T, self.plan.radius
         self.x, self.s, self.v = start.x, start.s, start.value
         self.towards = start.x  # where the last climb led
         self.turn, self.cut = 0, False  # how many there were, and whether the budget ended them
@@ -98,7 +96,7 @@ class Exchange:
             if spent:
                 break
             if not overrated:
-                escaped = self._escape_from_kink(active, found)
+                escaped = None if self.plan.brief else self._escape_from_kink(active, found)
                 if escaped is None:
                     break
                 # Nothing was climbed to get here, so there is no u yet: all that was found becomes active.
@@ -120,7 +118,7 @@ class Exchange:
     def _arrived(self, trial: Array, above: float) -> bool:
         """Whether nothing is to be gained on the active replies: x' is x, or u is v."""
         still = self.radius < 1e-6 or float(np.abs(trial - self.x).max(initial=0.0)) < _STILL
-        return still or above <= self.v + _CLOSE * self.oracle.scale
+        return still or above <= self.v + self.plan.close * self.oracle.scale
 
     def _look_for_worse(self, x: Array, effort: Effort) -> tuple[Array, Minima]:
         """The worst scenarios of a decision, and the active ones (1 + m, q) that were tried: s, then the replies."""
@@ -152,7 +150,7 @@ class Exchange:
                 self.x, self.s, self.v = self.start[:3]
         else:
             self.start = Candidate(self.x, self.s, self.v)
-        return value < before - _CLOSE * self.oracle.scale
+        return value < before - self.plan.close * self.oracle.scale
 
     def _activate(self, x: Array, above: float, active: Array, found: Minima) -> None:
         """Make the scenarios found at x that lie below u active; replies that came to the same scenario leave."""
@@ -186,17 +184,19 @@ class Exchange:
         there = self.inner.minima(trials, self.plan.full(2), worse)
         if there.V[0, 0] <= enough:
             return None
-        self.x, self.v, self.s, self.radius = trials[0], float(there.V[0, 0]), there.S[0, 0], _RADIUS
+        self.x, self.v, self.s, self.radius = trials[0], float(there.V[0, 0]), there.S[0, 0], self.plan.radius
         return there
 
 
 def polish(inner: InnerSearch, front: Front) -> Candidate:
-    """The best decision after exchanges from the best few of a front."""
-    oracle, order = inner.oracle, highest(front.at.v.min(axis=1), inner.plan.decisions(4))
+    """The best decision after exchanges from the best few of a front; in a brief search, from the best one alone."""
+    oracle, plan, order = inner.oracle, inner.plan, highest(front.at.v.min(axis=1), inner.plan.decisions(4))
     X, S = front.X[order], front.at.S[order]
-    found = inner.minima(X, inner.plan.sound, S)
+    found = inner.minima(X, plan.full(len(X)) if plan.brief else plan.sound, S)
     T = np.concatenate([found.T, front.at.T[order]], axis=1)
     T = oracle.anchored(X, np.concatenate([found.S, S], axis=1), T)
+    if plan.brief:
+        return _exchanged(inner, X, found, T, int(np.argmax(found.V[:, 0])), None)[0]
     best: Candidate | None = None
     leader: Exchange | None = None
     ends: list[Array] = []

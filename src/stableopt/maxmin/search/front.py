@@ -32,7 +32,6 @@ _CENTRES = 24  # of decisions around the best ones
 _LOW = 32  # of the points that were seen, to be remembered
 _BATCHES = 4  # of decisions that are tried with more
 SAME = 0.01  # two decisions that are as close as this are on the same hill
-_FRONT = 16  # decisions that climb, with a budget of 20,000
 
 
 class Front:
@@ -171,7 +170,7 @@ class Scan:
             extreme = oracle.project(tried.X, low - FAR * h / norms(h))
             S = np.concatenate([extreme, inner.near_low_points(tried.X, 3)], axis=1)
             tried = self._refined(inner, tried.beside(S, oracle.values(tried.X, S)), max(3, int(share / 60)))
-        tried = tried.rows(spread_out(tried.X, tried.V.min(axis=1), self.plan.decisions(_FRONT)))
+        tried = tried.rows(spread_out(tried.X, tried.V.min(axis=1), self.plan.front))
         active = lowest(tried.V, self.plan.active)
         return Front(inner, tried.X, np.take_along_axis(tried.S, active[:, :, None], axis=1))
 
@@ -190,7 +189,7 @@ class Scan:
         for i in range(0, min(len(order), _BATCHES * size), size):
             some = tried.rows(order[i : i + size])
             low = np.concatenate([part.V.min(axis=1) for part in parts]) if parts else np.empty(0)
-            count = self.plan.decisions(_FRONT)
+            count = self.plan.front
             if len(low) > count and some.V[0].min() <= -np.partition(-low, count)[count]:
                 break
             also = [inner.near_low_points(some.X, 8), inner.region.filling(some.X, inner.unit[:_FILLING])]

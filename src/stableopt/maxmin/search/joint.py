@@ -65,7 +65,7 @@ class JointMaxMin(ContinuousMaxMin):
     """max over decisions of min over scenarios and functions, for so many functions on the region of another search."""
 
     def __init__(self, alone: ContinuousMaxMin, functions: int, budget: int) -> None:
-        super().__init__(Attacked(alone.region, functions), budget, alone.seed, alone.least)
+        super().__init__(Attacked(alone.region, functions), budget, alone.seed, alone.least, brief=alone._plan.brief)
         self.alone = alone
         self._spread = with_every_number(alone._spread, functions)
         self._scan.spread, self._scan.first = self._spread, with_every_number(alone._scan.first, functions)

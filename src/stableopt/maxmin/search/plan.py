@@ -68,6 +68,8 @@ class Plan:
     region: Region
     budget: int
     least: int
+    brief: bool = False
+    """Whether one good decision is enough, as for a suggestion: no other start is followed to its end."""
 
     @cached_property
     def _ample(self) -> bool:
@@ -90,6 +92,21 @@ class Plan:
         # Where a point takes as long as several, steps one after the other are dearer than more starts at a time.
         counts |= {name: getattr(_FULL, name) // self.least for name in ("steps", "polls")}
         return _FULL._replace(**{name: max(getattr(QUICK, name), count) for name, count in counts.items()})
+
+    @property
+    def front(self) -> int:
+        """Decisions that climb together."""
+        return self.decisions(8 if self.brief else 16)
+
+    @property
+    def close(self) -> float:
+        """Of the spread of F: the two sides of an exchange have met."""
+        return 1e-4 if self.brief else 2e-6
+
+    @property
+    def radius(self) -> float:
+        """Of the first box of an exchange, where a decision's box is [0, 1]^d."""
+        return 0.1 if self.brief else 0.2
 
     @property
     def active(self) -> int:
