@@ -22,7 +22,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.exchange import Candidate, not_below, polish, with_discrete_neighbours
-from stableopt.maxmin.search.front import Scan
+from stableopt.maxmin.search.front import Front, Scan
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import SCREEN, Budget, Plan
@@ -108,21 +108,23 @@ class ContinuousMaxMin:
             return self._leading(self._all, F, known)[0][1]
         starts = self.region.clip(starts)
         if self._relaxed is not None:
-            relaxed = self._relaxed._climbed(self._relaxed._inner(F, known), self._relaxed.region.clip(starts))[0]
-            starts = np.vstack([starts, self.region.rounded(relaxed.x)])
+            inner = self._relaxed._inner(F, known)
+            front, _ = self._relaxed._climbed(inner, self._relaxed.region.clip(starts))
+            x = front.best if self._plan.brief else polish(inner, front).x
+            starts = np.vstack([starts, self.region.rounded(x)])
         inner = self._inner(F, known)
-        best, first = self._climbed(inner, starts)
-        best = with_discrete_neighbours(inner, best)
+        front, first = self._climbed(inner, starts)
+        best = with_discrete_neighbours(inner, polish(inner, front))
         return best if self._plan.brief else not_below(inner, best, np.vstack([first, starts]))
 
-    def _climbed(self, inner: InnerSearch, starts: Array) -> tuple[Candidate, Array]:
-        """The best decision after a scan, an ascent and a polish, and the first ones that the scan chose."""
+    def _climbed(self, inner: InnerSearch, starts: Array) -> tuple[Front, Array]:
+        """The decisions of a front after a scan and an ascent, and the first ones that the scan chose."""
         front = self._scan.front(inner, starts)
         first = front.X[:_REMEMBERED].copy()
         inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
         front.ascend()
         inner.oracle.budget.reserve(0.75)
-        return polish(inner, front), first
+        return front, first
 
     def _leading(
         self, X: Array, F: Smooth, known: Array, count: int = 1, above: float = -math.inf

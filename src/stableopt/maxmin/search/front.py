@@ -43,6 +43,11 @@ class Front:
         self.length = np.full(len(X), 0.1)
         self.weights = np.full(self.at.v.shape, 1.0 / S.shape[1])
 
+    @property
+    def best(self) -> Array:
+        """The decision with the highest value (d,)."""
+        return np.asarray(self.X[int(np.argmax(self.at.v.min(axis=1)))])
+
     def ascend(self) -> None:
         """All decisions climb together; half of them are left after each leg."""
         least, budget = self.inner.plan.decisions(4), self.oracle.budget

@@ -58,7 +58,7 @@ class NormMover(RangeMover):
         if self._plain:
             return between(C + self._unit * S, self._lower, self._upper)
         x, moved, _ = self._moved(C, S)
-        U = np.clip(self._coordinates(np.clip(moved, *self._ends)), self._lower, self._upper)
+        U = between(self._coordinates(between(moved, *self._ends)), self._lower, self._upper)
         return np.where(moved == x, C, U)  # without an offset C stays as it is: changing units would round it
 
     def _moved(self, C: Array, S: Array) -> tuple[Array, Array, Array]:
@@ -67,7 +67,8 @@ class NormMover(RangeMover):
         reach = self._reaches(x)
         offset = reach * S
         # A step that is whole but for rounding is whole; any other is rounded towards x.
-        offset[:, self._whole] = np.fix(offset[:, self._whole] * (1 + 1e-9))
+        if self.discrete:
+            offset[:, self._whole] = np.trunc(offset[:, self._whole] * (1 + 1e-9))
         return x, x + offset, reach
 
     def _reaches(self, x: Array) -> Array:
@@ -120,11 +121,13 @@ class NormMover(RangeMover):
         """Whole numbers are projected first, onto whole steps; the others then have what is left of the ball."""
         out, others = np.empty(S.shape), ~self._whole
         out[:, self._whole] = T = self._steps(C, S[:, self._whole])
-        room = np.ones((len(S), 1))
-        if self.order != math.inf:
-            used = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) ** self.order
-            room = np.maximum(1 - used, 1e-24) ** (1 / self.order)
-        left = None if ends is None else (ends[0][:, others] / room, ends[1][:, others] / room)
+        left = None if ends is None else (ends[0][:, others], ends[1][:, others])
+        if self.order == math.inf:
+            out[:, others] = self._nearest(S[:, others], left, others)
+            return out
+        used = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) ** self.order
+        room = np.maximum(1 - used, 1e-24) ** (1 / self.order)
+        left = None if left is None else (left[0] / room, left[1] / room)
         out[:, others] = room * self._nearest(S[:, others] / room, left, others)
         return out
 
@@ -134,12 +137,12 @@ class NormMover(RangeMover):
         reach, ends = divisor(self._reaches(x))[:, whole], [np.rint(end - x)[:, whole] for end in self._ends]
 
         def steps(S: Array, nearly: float) -> Array:
-            return np.asarray(np.clip(np.fix(S * reach + np.sign(S) * nearly), *ends) / reach)
+            return between(np.trunc(S * reach + np.copysign(nearly, S)), *ends) / reach
 
         # Rounding alone may already lead into the ball. If not, project first and round then.
-        T = steps(np.clip(S, -self._down[whole], self._up[whole]), 1e-3)
+        T = steps(between(S, -self._down[whole], self._up[whole]), 1e-3)
         inside = np.linalg.norm(T, ord=self.order, axis=1, keepdims=True) <= 1 + 1e-9
-        return np.where(inside, T, steps(self._nearest(S, None, whole), 1e-9))
+        return T if inside.all() else np.where(inside, T, steps(self._nearest(S, None, whole), 1e-9))
 
     def _ends_of_scenarios(self, C: Array) -> tuple[Array, Array]:
         """The scenarios that lead just to the ends of the domain; beyond an end a coordinate would have no slope."""
