@@ -280,11 +280,8 @@ class State(ReadOnly, Generic[Index]):
     def limits(self) -> Limits[Index]:
         """What is known of the constraints."""
         scales = [self.scale(k.output) for k in self.constraints]
-        translation = self.setting.translation
-        return Limits(self.constraints, scales, self._solver, self._hints, translation.point, self._any_point)
-
-    def _any_point(self, decision: Index) -> Index:
-        return self.setting.candidates(decision)[0]
+        point, candidates = self.setting.translation.point, self.setting.candidates
+        return Limits(self.constraints, scales, self._solver, self._hints, point, lambda d: candidates(d)[0])
 
     def scale(self, output: Output[Index]) -> float:
         """What is much or little for a quantity: its prior's standard deviation where it was measured."""
