@@ -30,10 +30,10 @@ def path(out: Path, problem: str, method: str, seed: int) -> Path:
 
 
 def load(out: Path, problems: Iterable[str], methods: Iterable[str]) -> Runs:
-    """What is there."""
+    """What is there; behind a colon, the name of a method may have that of a reporting rule."""
     found: Runs = {}
     for problem in problems:
-        for method in methods:
+        for method in dict.fromkeys(name.split(":")[0] for name in methods):
             for file in sorted(out.glob(f"{problem}.{method}.*.json")):
                 record = json.loads(file.read_text())
                 rules: dict[str, dict[int, float]] = {}
@@ -46,13 +46,17 @@ def load(out: Path, problems: Iterable[str], methods: Iterable[str]) -> Runs:
 
 
 def regrets(runs: Runs, problem: str, method: str, t: int) -> dict[int, float]:
-    """By seed. Ours is scored by its own rule; a rival gets, on every problem, the best of its rules in the mean."""
+    """By seed. Ours is scored by its own rule; a rival gets, on every problem, the best of its rules in the mean.
+
+    "ours:expected" is ``ours``, scored by what another rule would have reported of the same runs.
+    """
+    method, _, rule = method.partition(":")
     own = {seed: rules for (p, m, seed), rules in runs.items() if (p, m) == (problem, method)}
     if not own:
         return {}
     names = list(next(iter(own.values())))
-    if method.split("-")[0] == "ours":
-        names = names[:1]
+    if rule or method.split("-")[0] == "ours":
+        names = [rule or names[0]]
     by_rule = [{s: rules[n][t] for s, rules in own.items() if t in rules.get(n, {})} for n in names]
     known = [found for found in by_rule if found]
     return min(known, key=lambda found: float(np.mean(list(found.values())))) if known else {}

@@ -181,6 +181,7 @@ def test_ratios_and_comparisons_are_of_what_both_have() -> None:
     found = results.ratios(runs, "ours", ["x", "y"], 20)
     assert found == {a: (0.25, "x"), b: (2.0, "x")}
     assert "| 20 | 2 | 2 | 0.71 |" in results.compare(runs, "x", "ours")  # √(¼ · 2)
+    assert results.regrets(runs, a, "ours:other", 20) == {0: 0.0}
     assert results.beaten(runs) == [] and results.beaten(runs | {(b, "y", 0): {"first": {20: -0.1}}}) == [b]
     ranks = results.ranks(runs, ["ours", "x"], 20)
     assert ranks["ours"].tolist() == [1.0, 2.0] and ranks["x"].tolist() == [2.0, 1.0]
