@@ -138,3 +138,24 @@ def test_a_model_that_is_not_to_be_trusted_stops_nothing():
     found = done(optimizer.state, optimizer.report().decision_index, Health(False, ""), 0.1)
     assert found.probability > 0.9 and not found.reaches(0.5) and str(found).startswith("if the model were right")
     assert Done(found.eta, GOOD, found.prospects).reaches(0.5)
+
+
+def test_contenders_stand_for_all_hills_and_not_for_the_highest_one_alone():
+    """Where little is known, the highest bounds are neighbours of each other: draws of these alone are too sure."""
+    grid, rng = so.Grid.linspace([0, 0], [1, 1], 16), np.random.default_rng(4)
+    gp = so.GP(so.SE(0.15), 0.02)
+    optimizer = so.Optimizer(grid, so.Ball(0.07), gp)
+    near = [i for i, x in enumerate(grid.points) if np.abs(x - 0.4).max() < 0.12]
+    for i in [*near, *rng.permutation(256)[:12].tolist()]:
+        optimizer.tell(grid.points[i], float(1.5 * np.exp(-20 * np.sum((grid.points[i] - 0.4) ** 2))))
+    state, decision = optimizer.state, optimizer.report().decision_index
+    data = [r.point_index for r in state.rounds], [r.y for r in state.rounds]
+    mean, covariance = gp.condition(grid.points[data[0]], data[1]).joint(grid.points)
+    f = rng.multivariate_normal(mean, covariance, 4000, method="svd")
+    worst = np.array([state.setting.solver().all_minima(each) for each in f])
+    counted = np.mean(worst.max(axis=1) - worst[:, decision] <= 0.05)
+    found = prospects(state, decision)
+    highest = np.argsort(-state.bounds_of(range(256))[1])[:32]
+    one_hill = np.mean(worst[:, highest].max(axis=1) - worst[:, decision] <= 0.05)
+    assert found.sure(0.05) == pytest.approx(counted, abs=0.1)
+    assert one_hill > counted + 0.15, "the comparison says something"

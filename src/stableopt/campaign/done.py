@@ -11,6 +11,7 @@ import numpy as np
 
 from stableopt.base.checks import positive
 from stableopt.campaign.health import Health
+from stableopt.loop.outputs import valued
 from stableopt.loop.prospects import AHEAD, Prospects, prospects
 from stableopt.loop.state import State
 
@@ -78,10 +79,10 @@ def done(state: State, decision: Any, health: Health, eta: float | None) -> Done
     """
     if eta is not None:
         positive(eta, "eta above 0, a difference between worst cases that does not matter")
-    if state.t < FEWEST:
+    if state.objective.t < FEWEST:
         return Done(math.nan if eta is None else float(eta), health, None)
     if eta is None:
-        y = [r.y for r in state.rounds]
+        y = [r.y for r in valued(state.rounds)]
         eta = max(_MATTERS * (max(y) - min(y)), state.belief.likely.noise)
     return Done(float(eta), health, prospects(state, decision))
 
