@@ -119,7 +119,7 @@ def test_the_mixture_is_truer_than_the_most_likely_model_alone_on_rough_function
 
 def test_the_command_prints_both_models_and_judges(monkeypatch, tmp_path):
     def gather(measurements, step):
-        assert list(measurements.seeds) == [5, 6] and measurements.rounds == 40 and measurements.folder == tmp_path
+        assert list(measurements.seeds) == [5, 6, 7] and measurements.rounds == 40 and measurements.folder == tmp_path
         rows = [replace(ROW, family=name) for name in FAMILIES]
         step("a run")
         return learned.LearnedEvidence(rows, rows, checks(rows, rows))
@@ -127,7 +127,9 @@ def test_the_command_prints_both_models_and_judges(monkeypatch, tmp_path):
     monkeypatch.setattr(learned, "gather", gather)
     app = typer.Typer()
     app.command()(verify.verify)
-    result = CliRunner().invoke(app, ["--learned", "--seed", "5", "--out", str(tmp_path)], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(
+        app, ["--learned", "--seed", "5", "--runs", "3", "--out", str(tmp_path)], env={"COLUMNS": "200"}
+    )
     assert result.exit_code == 0, result.output
     assert "held out" in result.output and "everything is as it should be" in result.output
     assert (tmp_path / "verify-learned.json").exists()

@@ -168,13 +168,14 @@ def verify(
         bool, typer.Option("--learned", help="Instead: bounds of models that had to be learned.")
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes, with --learned.")] = 1,
+    runs: Annotated[int | None, typer.Option(min=1, help="Functions of every family, with --learned.")] = None,
 ) -> None:
     """Measure whether bounds and certificates hold as often as they promise, and how loose they are."""
     if out is not None:
         make_folder(out)
     started = time.perf_counter()
     if learned:
-        _conclude(_verify_learned(full, out, seed, jobs), started)
+        _conclude(_verify_learned(runs or (40 if full else 2), 80 if full else 40, out, seed, jobs), started)
         return
     with bars(TimeElapsedColumn()) as progress:
         bar = progress.add_task("verifying", total=steps(), completed=-1)
@@ -209,13 +210,13 @@ def _conclude(checks: list[Check], started: float, *, stopped: bool = False) -> 
         raise typer.Exit(1)
 
 
-def _verify_learned(full: bool, out: Path | None, seed: int, jobs: int) -> list[Check]:
-    """How honest bounds are where the model is learned: 40 functions of every family, or two and 40 evaluations."""
+def _verify_learned(runs: int, rounds: int, out: Path | None, seed: int, jobs: int) -> list[Check]:
+    """How honest bounds are where the model is learned."""
     from stableopt.cli import learned
     from stableopt.paper.verification.families import FAMILIES
     from stableopt.paper.verification.learned import Measurements
 
-    seeds, rounds = (range(seed, seed + 40), 80) if full else (range(seed, seed + 2), 40)
+    seeds = range(seed, seed + runs)
     measurements = Measurements(list(FAMILIES), seeds, rounds, jobs, out)
     with bars(TimeElapsedColumn()) as progress:
         bar = progress.add_task("verifying", total=2 * len(FAMILIES) * len(seeds))
