@@ -59,7 +59,7 @@ def test_an_audit_measures_where_it_may_be_worst_and_not_anywhere_near():
 def test_an_audit_on_a_list_is_exact_and_knows_environments_and_workers():
     grid = so.Grid.linspace(0, 1, 41)
     audit = so.audit(lambda z: float(np.sin(9 * z[0])), [0.5], grid, so.Ball(0.1), evaluations=9, workers="threads")
-    assert audit.report.exact and audit.worst_case.upper < -0.99
+    assert audit.report.exact and audit.worst_case.upper < -0.98
     windy = so.audit(lambda p: p["x"] * p["w"], {"x": 0.5}, {"x": (0, 1)}, 0.1, environment={"w": (-1, 1)})
     assert windy.worst_case.point["w"] == pytest.approx(-1) and windy.worst_case.point["x"] == pytest.approx(0.6)
     assert windy.worst_case.lower - 1e-9 <= -0.6 <= windy.worst_case.upper + 1e-9
@@ -107,7 +107,7 @@ def test_a_confirmation_is_a_number_of_evaluations(confirm):
 
 
 @pytest.mark.parametrize(
-    "options", [{"confirm": 4}, {"confirm": 4, "target": 1e3}, {"confirm": 4, "workers": "threads"}]
+    "options", [{"confirm": 4}, {"confirm": 4, "target": 1e3, "seed": 1}, {"confirm": 4, "workers": "threads"}]
 )
 def test_the_decision_that_is_reported_has_been_attacked(options, tmp_path):
     file = tmp_path / "run.stableopt"

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from stableopt import GP, SE, Matern
 from stableopt.model.learning import Belief, Learned
-from stableopt.model.residuals import leave_one_out, most_unusual
+from stableopt.model.residuals import distinct, leave_one_out, most_unusual
 
 
 def data(t, seed, p=2):
@@ -75,3 +75,17 @@ def test_none_is_named_where_all_is_well(seed):
 def test_of_few_none_is_unusual():
     assert most_unusual(np.array([0.0, 0.0, 0.0, 99.0])) is None
     assert most_unusual(np.array([0.0, 0.0, 0.0, 0.0, -99.0])) == 4
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_places_are_counted_as_by_taking_the_least_known_one_next(share):
+    rng = np.random.default_rng(2)
+    kernel = Matern(2.5, 0.3)
+    X = np.concatenate([rng.random((12, 2)), 0.5 + 0.01 * rng.random((12, 2))])
+    chosen = []
+    while True:
+        known = GP(kernel, 1e-6).condition(X[chosen], np.zeros(len(chosen)))(X)[1] if chosen else np.ones(len(X))
+        if known.max() <= share:
+            break
+        chosen.append(int(np.argmax(known)))
+    assert distinct(kernel, X, share) == len(chosen) < 14, "a dozen values close together are one place"

@@ -50,13 +50,13 @@ def test_a_prior_of_ones_own_is_not_widened():
 
 def test_the_signal_variance_is_the_most_plausible_one_for_its_noise():
     (gp,), _ = Weighing(X, Y, None, {}, {}, ("lengthscale", "mean")).around(MIDDLE)
-    a = 0.5 * (2 + len(Y))
+    a = 0.5 * (6 + len(Y))
     wider = (a / (a - 1)) ** 2
     v, ratio = gp.kernel.variance / wider, gp.noise / math.sqrt(gp.kernel.variance)
 
-    def plausible(variance):  # the density of v, for which 1/v has a gamma prior of shape and rate 1
+    def plausible(variance):  # the density of v, for which 1/v has a gamma prior of shape and rate 3
         gp = GP(variance * SE([0.4, 0.6]), ratio * math.sqrt(variance))
-        return log_likelihood(gp, X, Y)[0] - 2 * math.log(variance) - 1 / variance + math.log(variance)
+        return log_likelihood(gp, X, Y)[0] - 4 * math.log(variance) - 3 / variance + math.log(variance)
 
     around = v * np.linspace(0.7, 1.4, 141)
     assert around[np.argmax([plausible(w) for w in around])] == pytest.approx(v, rel=0.01)

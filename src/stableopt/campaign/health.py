@@ -3,6 +3,13 @@
 Notation
     t, q    values, and numbers that the model learns from them: its hyperparameters, noise, mean and variance
     r       leave-one-out residuals: about standard normal if the model is right (see `stableopt.model.residuals`)
+    n       places: values of which none is foretold by the others, up to a quarter of the prior's variance
+
+Residuals check a model where there are data. Where there are none, the bound of the optimum is the prior's height. That
+is an assumption as long as more of the domain is unknown than known: a hill that nobody has been near looks like no
+hill. And all that data say of the prior's height they say by different places: values close together say much about the
+noise, but are one look at how f varies. So where this bound lies in the unknown, there have to be as many places as
+values are needed otherwise, for all numbers but the noise.
 """
 
 from __future__ import annotations
@@ -20,11 +27,14 @@ from stableopt.loop.measurements import Data, Round
 from stableopt.loop.outputs import Output, valued
 from stableopt.loop.setting import Setting
 from stableopt.loop.state import State
-from stableopt.model.residuals import leave_one_out, left_out, most_unusual
+from stableopt.model.residuals import distinct, leave_one_out, left_out, most_unusual
 
 _FEWEST = 3  # values, to say anything; and values for each number that is learned
 _UNUSUAL = 0.001  # the chance of a residual that is called unusual, among as many as there are
 _WRONG = 1.5  # times as large as expected, residuals say that the model is wrong
+_UNKNOWN = 0.5  # of the prior's variance, or of the domain: with more, more is unknown than known
+_SPREAD = 256  # points all over the domain that are asked for that
+_FORETOLD = 0.25  # of the prior's variance: with less, a value is foretold by others
 _CHECKED = 2000  # values at most are compared with all others: that takes t³ steps
 _POWER = 0.15  # how far the decimal logarithm of a ratio may be from a whole number that explains it
 _DRIFT = 4.0  # standard deviations of a correlation with time
@@ -46,10 +56,15 @@ class Health(NamedTuple):
     """Inputs that hardly matter."""
 
 
-def health(state: State) -> Health:
-    """How far the model of a state can be trusted."""
+def health(state: State, *, optimum: bool = True) -> Health:
+    """How far the model of a state can be trusted; ``optimum``: also with the bound that no decision surpasses."""
     known = health_of(state.setting, state.objective, valued(state.rounds))
-    return known._replace(idle=idle(state)) if known.trusted and _FEWEST <= state.objective.t <= _CHECKED else known
+    if not (known.trusted and _FEWEST <= state.objective.t <= _CHECKED):
+        return known
+    doubt = _unfounded(state) if optimum and state.objective.learned is not None else ""
+    if not doubt:
+        return known._replace(idle=idle(state))
+    return known._replace(trusted=False, words=f"{known.words}; {doubt}" if known.unusual else doubt)
 
 
 def health_of(setting: Setting, output: Output, rounds: Sequence[Round]) -> Health:
@@ -80,7 +95,9 @@ def health_of(setting: Setting, output: Output, rounds: Sequence[Round]) -> Heal
     if doubt:
         return Health(False, doubt, *named)
     both = ([rounds[i].t for i in unusual if (i in light) == lost] for lost in (False, True))
-    return Health(True, _words(*both), *named)
+    # A model that bends to one value widens its bounds far from it, and is wrong close to it.
+    bent = most is not None and most in heavy
+    return Health(not bent, _words(*both) + (": not to be trusted until that is checked" if bent else ""), *named)
 
 
 def remarks(state: State, known: Health, sign: int) -> list[tuple[str, str]]:
@@ -129,6 +146,25 @@ def _words(heavy: Sequence[int], light: Sequence[int]) -> str:
 
 def _too_early(t: int, q: int) -> str:
     return f"too early to trust: {t} values for a model that learns {q} numbers" if t < _FEWEST * q else ""
+
+
+def _unfounded(state: State) -> str:
+    """Why the bound of the optimum is not to be trusted, if it lies where the data say little."""
+    belief, early = state.belief, "too early to trust the bound of the optimum"
+    points = state.candidates()
+    points = [state.optimum.point, *points[:: max(1, len(points) // _SPREAD)]]
+    X = state.setting.inputs(points, scaled=True)
+    prior = np.average([gp.kernel.diag(X) for gp in belief.gps], axis=0, weights=belief.weights or None)
+    unknown = state.moments(points)[1] > _UNKNOWN * prior
+    if unknown.mean() > _UNKNOWN:
+        return f"{early}: more is unknown than known"
+    if not unknown[0]:
+        return ""
+    gp, rounds = belief.likely, valued(state.rounds)
+    n = distinct(gp.kernel, state.setting.inputs([r.point_index for r in rounds], scaled=True), _FORETOLD)
+    needed = _FEWEST * (len(gp.kernel.params) + 1)
+    said = f"{len(rounds)} values say as much about f as {n} far apart" if n < len(rounds) else f"{n} values"
+    return f"{early}: {said}, and {needed} are needed" if n < needed else ""
 
 
 def _wrong(residuals: Array, unusual: Sequence[int]) -> str:

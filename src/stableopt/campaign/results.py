@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,6 +60,7 @@ class Answer(Kept, Questions, Generic[Decision]):
 
     label: str = "value"
     """What the values are called."""
+    _compares: ClassVar[bool] = True  # whether it bounds what other decisions can reach
 
     def __init__(self, optimizer: Optimizer, sign: int) -> None:
         self.optimizer = optimizer
@@ -108,7 +109,7 @@ class Answer(Kept, Questions, Generic[Decision]):
     @cached_property
     def health(self) -> Health:
         """How far the model can be trusted, and which values are unusual."""
-        return health(self._state)
+        return health(self._state, optimum=self._compares)
 
     @property
     def evaluations(self) -> list[Measurement[Any]]:
@@ -258,6 +259,8 @@ class Audit(Result[Decision]):
     It says nothing about other decisions: ``optimum_bound`` is infinite, and ``feasible`` is "impossible" if this one
     breaks a limit for certain. The rest is as in `Result`.
     """
+
+    _compares = False
 
     @cached_property
     def report(self) -> Report:

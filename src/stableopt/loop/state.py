@@ -176,9 +176,9 @@ class State(ReadOnly, Generic[Index]):
             return Certificate(worst, upper, self._solver.maximin(high))
         worst, highest = self.pessimistic(decision), self._worst_case(decision, math.sqrt(self.beta))
         if worst.exact and highest.exact:
-            return Certificate(worst, highest.value, self._optimum)
+            return Certificate(worst, highest.value, self.optimum)
         worst, upper = self._bracket(worst, highest)
-        best, optimum = self._optimum, self._optimum.value + self._optimum.gap
+        best, optimum = self.optimum, self.optimum.value + self.optimum.gap
         # A search may miss the best decision, but must not contradict what is known of this one and of those tried.
         known = upper
         if not self.constraints:
@@ -210,7 +210,7 @@ class State(ReadOnly, Generic[Index]):
         return sorted(tried, key=lambda index: -tried[index])[:_CONTENDERS] if len(tried) > _CONTENDERS else list(tried)
 
     @cached_property
-    def _optimum(self) -> Choice[Index]:
+    def optimum(self) -> Choice[Index]:
         """The decision with the largest worst-case ucb, with the β that certifies, of those that may be feasible."""
         # Another search where the β differ: a report is not worth a suggestion that nobody asked for.
         if self._explores_as_it_certifies:
@@ -273,7 +273,7 @@ class State(ReadOnly, Generic[Index]):
         """
         if not self.constraints:
             return None
-        excluded = self.limits.smallest(decision, "upper") < 0 and self._optimum.margin < 0
+        excluded = self.limits.smallest(decision, "upper") < 0 and self.optimum.margin < 0
         return "impossible" if excluded else self.limits.feasible(decision)
 
     @cached_property

@@ -10,8 +10,10 @@ Notation (see `gp`)
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg import lapack
 
 from stableopt.base.arrays import Array
+from stableopt.model.algebra import Kernel
 from stableopt.model.gp import Posterior
 from stableopt.model.mixtures import Mixture
 from stableopt.model.stationary import total
@@ -37,6 +39,16 @@ def leave_one_out(posterior: Posterior | Mixture) -> Array:
     """
     mean, std = left_out(posterior)
     return np.asarray((posterior.y - mean) / std)
+
+
+def distinct(kernel: Kernel, X: Array, share: float) -> int:
+    """How many rows of X have values of which none is foretold by the others, up to a share of the prior's variance.
+
+    It is the rank of their covariance to this tolerance: a Cholesky factorisation that takes the row that is known
+    least next, and ends where all others are known that well.
+    """
+    covariance = np.asfortranarray(kernel(X, X))
+    return int(lapack.dpstrf(covariance, tol=share * float(covariance.diagonal().max()), lower=1)[2])
 
 
 def most_unusual(residuals: Array) -> int | None:

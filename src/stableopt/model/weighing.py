@@ -36,7 +36,7 @@ from stableopt.model.hyperparameters import LogNormal, Prior, is_named, kind, lo
 
 _STEP = 0.5  # between factors, as logs
 _STEPS = 2  # to each side
-_PRIOR = 2.0
+_PRIOR = 6.0  # outputs are standardised: v is near 1
 _SPREAD = 1.0  # of the prior of the factor, as a log: rough functions are not ruled out
 _CLIMB = 0.7  # step of the search for η or v, as a log
 _LEAST = 0.01  # weight that is worth its time
