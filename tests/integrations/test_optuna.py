@@ -189,6 +189,26 @@ def test_a_worker_that_is_overtaken_between_choosing_and_writing_moves_on(monkey
     assert study.ask(SPACE).params != pytest.approx(first)
 
 
+def test_a_worker_whose_point_was_measured_while_it_thought_moves_on(monkeypatch):
+    own, study = sampler(certify=0), study_with(6)
+    alone = copy.deepcopy(study)
+    alone.sampler = sampler(certify=0)
+    first = alone.ask(SPACE).params
+    study.sampler, written = own, StableOptSampler._propose
+
+    def overtaken(self, study, trial, learner, query):
+        if trial.number == 6:  # another worker chose this point from the same trials, and has its value already
+            study.add_trial(
+                optuna.create_trial(params=learner.problem.params(query.point), distributions=SPACE, value=0.3)
+            )
+            monkeypatch.setattr(StableOptSampler, "_propose", written)
+        return written(self, study, trial, learner, query)
+
+    monkeypatch.setattr(StableOptSampler, "_propose", overtaken)
+    assert study.ask(SPACE).params != pytest.approx(first)
+    assert len(own._learner[1].optimizer.rounds) == 7, "the value of the other worker is learned"
+
+
 def test_threads_of_one_study_share_the_sampler():
     study = optuna.create_study(direction="maximize", sampler=sampler(certify=0))
     study.optimize(objective, n_trials=10, n_jobs=3)

@@ -139,6 +139,12 @@ class Learner:
                     continue
         return found
 
+    def overtaken(self, trials: Iterable[FrozenTrial], query: Query) -> bool:
+        """Whether somebody has finished a trial at this point since the last `learn`: by the same thoughts as ours."""
+        new = self.measurements([t for t in trials if t.number not in self._told], self.problem.words.sign)
+        translation = self.optimizer.state.setting.translation
+        return any(translation.point_index(m.point) == query.point_index for m in new.values())
+
     def _proposed(self, trial: FrozenTrial) -> dict[str, Any] | None:
         """The values of a running trial: as they were suggested, set by hand, or proposed."""
         proposal = trial.system_attrs.get(PROPOSAL, {})

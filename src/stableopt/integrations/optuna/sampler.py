@@ -178,24 +178,26 @@ class StableOptSampler(BaseSampler):
         params = self._propose(study, trial, learner, query)
         waits = attempts = 0
         # Both of two workers wrote before they look, so at least one of them sees the other, and moves.
-        while (same := self._same(study, trial, learner, query)) and attempts < _ATTEMPTS:
-            if min(same) > trial.number and waits < _WAITS:
+        while attempts < _ATTEMPTS:
+            trials = trials_of(study)
+            same = [n for n, q in learner.pending(trials, trial.number).items() if q.point_index == query.point_index]
+            overtaken = learner.overtaken(trials, query)
+            if not (same or overtaken):
+                break
+            if not overtaken and min(same) > trial.number and waits < _WAITS:
                 waits += 1  # the later trial moves, unless it looked before we wrote
                 time.sleep(_MOMENT)
                 continue
             waits, attempts = 0, attempts + 1
             study._storage.set_trial_system_attr(trial._trial_id, PROPOSAL, {})  # so that nobody waits for us
-            pending = learner.pending(trials_of(study), trial.number)
+            trials = trials_of(study)
+            learner.learn(trials)
             earlier = sum(number < trial.number for number in same)  # they may have to move as well: each its own way
+            pending = learner.pending(trials, trial.number)
             query = learner.optimizer.ask(max(1, earlier), pending=pending.values())[-1]
             params = self._propose(study, trial, learner, query)
         self._explain(study, trial, learner, query)
         return params
-
-    def _same(self, study: Study, trial: FrozenTrial, learner: Learner, query: Query) -> list[int]:
-        """The other running trials at the point of a query."""
-        pending = learner.pending(trials_of(study), trial.number)
-        return [number for number, other in pending.items() if other.point_index == query.point_index]
 
     def _propose(self, study: Study, trial: FrozenTrial, learner: Learner, query: Query) -> dict[str, Any]:
         params = learner.problem.params(query.point)
