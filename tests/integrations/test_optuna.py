@@ -170,43 +170,40 @@ def test_processes_that_propose_at_the_same_moment_propose_different_points(tmp_
     assert len(found) == len(set(found)) == 8
 
 
-def test_a_worker_that_is_overtaken_between_choosing_and_writing_moves_on(monkeypatch):
-    own, study = sampler(certify=0), study_with(6)
+def overtaken(monkeypatch, other_worker):
+    """What a worker proposes alone, and after another one did something between its choosing and its writing; both."""
+    study, written = study_with(6), StableOptSampler._propose
     alone = copy.deepcopy(study)
-    alone.sampler = sampler(certify=0)
-    first = alone.ask(SPACE).params
-    study.sampler, written = own, StableOptSampler._propose
+    alone.sampler, study.sampler = sampler(certify=0), sampler(certify=0)
 
-    def overtaken(self, study, trial, learner, query):
-        if trial.number == 6:  # another worker, which looked before, takes the same point
-            other = study._storage.create_new_trial(study._study_id)
-            written(self, study, study._storage.get_trial(other), learner, query)
-            monkeypatch.setattr(StableOptSampler, "_propose", written)
+    def propose(self, study, trial, learner, query):
+        monkeypatch.setattr(StableOptSampler, "_propose", written)
+        other_worker(self, study, learner, query)
         return written(self, study, trial, learner, query)
 
+    first = alone.ask(SPACE).params
     monkeypatch.setattr("stableopt.integrations.optuna.sampler._MOMENT", 0.0)
-    monkeypatch.setattr(StableOptSampler, "_propose", overtaken)
-    assert study.ask(SPACE).params != pytest.approx(first)
+    monkeypatch.setattr(StableOptSampler, "_propose", propose)
+    return first, study.ask(SPACE).params, study
+
+
+def test_a_worker_that_is_overtaken_between_choosing_and_writing_moves_on(monkeypatch):
+    def takes_the_point(own, study, learner, query):
+        other = study._storage.create_new_trial(study._study_id)
+        own._propose(study, study._storage.get_trial(other), learner, query)
+
+    first, then, _ = overtaken(monkeypatch, takes_the_point)
+    assert then != pytest.approx(first)
 
 
 def test_a_worker_whose_point_was_measured_while_it_thought_moves_on(monkeypatch):
-    own, study = sampler(certify=0), study_with(6)
-    alone = copy.deepcopy(study)
-    alone.sampler = sampler(certify=0)
-    first = alone.ask(SPACE).params
-    study.sampler, written = own, StableOptSampler._propose
+    def measures_it(own, study, learner, query):
+        params = learner.problem.params(query.point)
+        study.add_trial(optuna.create_trial(params=params, distributions=SPACE, value=0.3))
 
-    def overtaken(self, study, trial, learner, query):
-        if trial.number == 6:  # another worker chose this point from the same trials, and has its value already
-            study.add_trial(
-                optuna.create_trial(params=learner.problem.params(query.point), distributions=SPACE, value=0.3)
-            )
-            monkeypatch.setattr(StableOptSampler, "_propose", written)
-        return written(self, study, trial, learner, query)
-
-    monkeypatch.setattr(StableOptSampler, "_propose", overtaken)
-    assert study.ask(SPACE).params != pytest.approx(first)
-    assert len(own._learner[1].optimizer.rounds) == 7, "the value of the other worker is learned"
+    first, then, study = overtaken(monkeypatch, measures_it)
+    assert then != pytest.approx(first)
+    assert len(study.sampler._learner[1].optimizer.rounds) == 7, "the value of the other worker is learned"
 
 
 def test_threads_of_one_study_share_the_sampler():

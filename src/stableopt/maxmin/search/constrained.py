@@ -31,7 +31,7 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.attacked import Affine, Merit
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
-from stableopt.maxmin.search.exchange import Candidate, Exchange, _same
+from stableopt.maxmin.search.exchange import Candidate, Exchange, same_hill
 from stableopt.maxmin.search.inner import Minima
 from stableopt.maxmin.search.joint import JointInnerSearch, joint
 from stableopt.maxmin.search.oracle import Oracle
@@ -123,7 +123,7 @@ class ConstrainedSearch:
                 break
         # The last search began at the best decision, too: that it found nothing else says little. Other hills, on
         # which climbs came to a halt, say that there may be one that nobody climbed.
-        agreed = settled and all(_same(self.oracle, end, self.best.x) for end in self.ends)
+        agreed = settled and all(same_hill(self.oracle, end, self.best.x) for end in self.ends)
         return self._choice(self.best)._replace(gap=gap, agreed=agreed)
 
     def _choice(self, best: Judged) -> Choice[Row]:

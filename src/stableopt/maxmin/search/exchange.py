@@ -113,7 +113,7 @@ class Exchange:
 
     def _joins(self, rival: Candidate, above: float) -> bool:
         """Whether the climb led to where the rival ended, and promises hardly more."""
-        return above <= rival.value + _NEAR * self.oracle.scale and _same(self.oracle, self.towards, rival.x)
+        return above <= rival.value + _NEAR * self.oracle.scale and same_hill(self.oracle, self.towards, rival.x)
 
     def _arrived(self, trial: Array, above: float) -> bool:
         """Whether nothing is to be gained on the active replies: x' is x, or u is v."""
@@ -202,7 +202,7 @@ def polish(inner: InnerSearch, front: Front) -> Candidate:
     ends: list[Array] = []
     for i in highest(found.V[:, 0], len(X)):
         rival = best if best is not None and found.V[i, 0] <= best.value else None
-        if rival is not None and (_same(oracle, X[i], rival.x) or oracle.budget.left() < 0):
+        if rival is not None and (same_hill(oracle, X[i], rival.x) or oracle.budget.left() < 0):
             ends.append(X[i])  # it would end on the same hill, or it could not climb any more
             continue
         exchange = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i])
@@ -214,10 +214,10 @@ def polish(inner: InnerSearch, front: Front) -> Candidate:
     if leader.cut and oracle.budget.left() > 0:
         further = leader.run(None)
         best = further if further is not None and further.value > best.value else best
-    return best._replace(agreed=len(ends) > 1 and all(_same(oracle, end, best.x) for end in ends))
+    return best._replace(agreed=len(ends) > 1 and all(same_hill(oracle, end, best.x) for end in ends))
 
 
-def _same(oracle: Oracle, x: Array, other: Array) -> bool:
+def same_hill(oracle: Oracle, x: Array, other: Array) -> bool:
     """Whether two decisions are on the same hill."""
     away = np.abs(x - other)
     return bool(away.max(initial=0.0) < SAME and not away[~oracle.movable].any())
