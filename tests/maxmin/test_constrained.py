@@ -33,6 +33,7 @@ def test_on_lists_it_is_the_brute_force(name, seed, count, levels, shift):
     found = solver.maximin(F, subject_to=margins)
     assert (found.decision, found.value, found.margin, found.exact) == (best, worst[best], margin[best], True)
     assert found.point == min(sets[best], key=lambda z: (F[z], z))
+    assert solver.maximin(F, subject_to=margins, near=0) == found
     joint = solver.jointly(margins)
     assert (joint.decision, joint.value) == (max(range(len(sets)), key=lambda d: margin[d]), max(margin))
 
@@ -134,6 +135,30 @@ def test_several_functions_at_once_are_the_largest_smallest_worst_case(seed):
     found = solver.jointly(margins)
     index = region.decision_index(grid.points[dense.decision])
     assert found.value >= min(solver.worst(index, M).value for M in margins) - 2e-3
+
+
+class Bowl:
+    """1 − |z − centre|² · steep: one hill."""
+
+    def __init__(self, centre, steep=1.0):
+        self.centre, self.steep = np.array(centre), steep
+
+    def __call__(self, Z):
+        return self.with_gradient(Z)[0]
+
+    def with_gradient(self, Z):
+        away = Z - self.centre
+        return 1 - self.steep * (away * away).sum(axis=1), -2 * self.steep * away
+
+
+def test_on_one_hill_a_climb_finds_what_a_search_finds():
+    """From a decision that breaks a limit to the best one that keeps it; without any, it stays where it is."""
+    solver = ContinuousMaxMin(SpaceRegion(Space([(0.0, 1.0)] * 2), Ball(0.05)), 10_000)
+    F, limit = Bowl([0.9, 0.8]), Bowl([0.3, 0.4], 12.0)
+    found, best = solver.maximin(F, subject_to=[limit], near=(0.85, 0.75)), solver.maximin(F, subject_to=[limit])
+    assert found.margin >= 0 and found.value == pytest.approx(best.value, abs=1e-3)
+    nowhere = solver.maximin(F, subject_to=[limit, Bowl([0.9, 0.8], 12.0)], near=(0.85, 0.75))
+    assert nowhere.margin < 0 and nowhere.decision == (0.85, 0.75)
 
 
 class ByWord:

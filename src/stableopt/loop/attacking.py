@@ -13,7 +13,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.loop.reporting import reported_decision
-from stableopt.loop.rules import Algorithm, ReportingRule, SamplingRule
+from stableopt.loop.rules import Algorithm, ReportingRule, SamplingRule, doubtful
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Choice, Index
 
@@ -55,7 +55,7 @@ class Attack(SamplingRule):
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         known = state.objective.t > 0  # an audit with a model that is given may have no value yet
-        return state.doubtful(reported_decision(state, self.reporting) if known else self.reporting.choose(state))
+        return doubtful(state, reported_decision(state, self.reporting) if known else self.reporting.choose(state))
 
 
 @dataclass(frozen=True, eq=False)

@@ -223,21 +223,13 @@ class Limits(ReadOnly, Generic[Index]):
             return "certified"
         return "likely" if self.smallest(decision, "mean") >= 0 else "unknown"
 
-    def doubtful(self, decision: Index, objective: tuple[Choice[Index], float] | None) -> Choice[Index]:
-        """Of the places where this decision may fail, the one that says most.
+    def doubts(self, decision: Index) -> list[tuple[int, Choice[Index], float]]:
+        """The margins of a decision that are not guaranteed: number, where it may be smallest, and width there.
 
-        objective: where its value may be worst, and how little is known of it there, in units of the objective's prior;
-        None if the decision cannot be feasible, and its value says nothing.
+        The width is half of what is between its bounds: how little is known.
         """
-        lowest = self.worst(decision, "lower")
-        if objective is None:  # the adversary chooses the limit, too
-            return min(lowest, key=lambda choice: choice.value)
-        places = [objective]
-        for limit, choice in zip(self._limits, lowest, strict=True):
-            if choice.value < 0:  # not yet guaranteed
-                low, high = limit.bounds([choice.point])
-                places.append((choice, float(high[0] - low[0]) / 2))
-        return max(places, key=lambda place: place[1])[0]
+        found = enumerate(zip(self._limits, self.worst(decision, "lower"), strict=True))
+        return [(k, c, float(np.ptp(limit.bounds([c.point]))) / 2) for k, (limit, c) in found if c.value < 0]
 
     def known_of(self, decision: Index) -> tuple[Margin, ...]:
         """What is known of every constraint at a decision, in its own units."""

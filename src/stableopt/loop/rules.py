@@ -6,6 +6,7 @@ use after what has been measured. Neither knows the setting: points, groups and 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
@@ -43,8 +44,43 @@ class OptimisticPessimistic(SamplingRule):
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         best = state.optimistic  # Alg. 1, line 2
-        # Alg. 1, line 3; with constraints, the place that says most of them all
-        return state.doubtful(best.decision, hopeless=best.margin < 0)
+        if not state.constraints:
+            return state.pessimistic(best.decision)  # Alg. 1, line 3
+        if best.margin < 0:  # no decision can be feasible: the adversary chooses the limit, too
+            return min(state.limits.worst(best.decision, "lower"), key=lambda choice: choice.value)
+        return _dearest(state, best)
+
+
+def _dearest(state: State[Index], best: Choice[Index]) -> Choice[Index]:
+    """Of the places where the most promising decision may fail, that of the quantity with the highest price.
+
+    A certificate pays for what is not known: for the value, by the width of its bounds; for a limit, by the distance
+    that a decision keeps from it. The price of a limit is how much better the best decision may be than the best one
+    that is guaranteed to keep this limit; infinite where a climb reaches none, and then the least known limit counts.
+    """
+    limits, worst = state.limits, state.pessimistic(best.decision)
+    hopeful, certain = limits.margins("exploring"), limits.margins("lower")
+    places = [(best.value - worst.value, 0.0, worst)]
+    for k, choice, width in limits.doubts(best.decision):
+        found = state.promising([*hopeful[:k], certain[k], *hopeful[k + 1 :]], best.decision)
+        price = best.value - found.value if found.margin >= 0 else math.inf
+        places.append((price, width, choice))
+    return max(places, key=lambda place: place[:2])[2]
+
+
+def doubtful(state: State[Index], decision: Index) -> Choice[Index]:
+    """Of the places where a decision may fail, the one where least is known, in units of each quantity's prior.
+
+    Without constraints it is where its lcb is smallest. With them there is a place for each limit that is not
+    guaranteed, too.
+    """
+    worst = state.pessimistic(decision)
+    if not state.constraints:
+        return worst
+    deviation = math.sqrt(float(state.moments([worst.point])[1][0]))
+    places = [(math.sqrt(state.beta) * deviation / state.scale(state.objective), worst)]
+    places += [(width, choice) for _, choice, width in state.limits.doubts(decision)]
+    return max(places, key=lambda place: place[0])[1]
 
 
 class OptimisticItself(SamplingRule):

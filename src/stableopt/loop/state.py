@@ -140,8 +140,12 @@ class State(ReadOnly, Generic[Index]):
 
         With constraints, of those that may keep all limits; if none may, the one that comes closest (`margin` < 0).
         """
+        return self.promising(self._margins("exploring"))
+
+    def promising(self, margins: Sequence[object], near: Index | None = None) -> Choice[Index]:
+        """The same with margins of one's own; with ``near``, as far as a climb from that decision finds it."""
         solver = self.setting.solver(self.t, brief=not self._explores_as_it_certifies)
-        return solver.maximin(self.exploring, self._hints, self._margins("exploring"))
+        return solver.maximin(self.exploring, self._hints, margins, near)
 
     def pessimistic(self, decision: Index) -> Choice[Index]:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
@@ -152,21 +156,6 @@ class State(ReadOnly, Generic[Index]):
         if self.objective.posterior is None:
             return Choice(decision, self.setting.candidates(decision)[0], -math.inf)
         return self._worst_case(decision, -math.sqrt(self.beta))
-
-    def doubtful(self, decision: Index, hopeless: bool = False) -> Choice[Index]:
-        """Of the places where this decision may fail, the one to measure: without constraints, its `pessimistic` one.
-
-        With constraints there is one such place for each limit that is not guaranteed, too. The one that says most is
-        where least is known, in units of each quantity's prior. ``hopeless``: no decision can be feasible, and the
-        value of this one, which comes closest, says nothing.
-        """
-        worst = self.pessimistic(decision)
-        if not self.constraints:
-            return worst
-        if hopeless:
-            return self.limits.doubtful(decision, None)
-        deviation = math.sqrt(float(self.moments([worst.point])[1][0]))
-        return self.limits.doubtful(decision, (worst, math.sqrt(self.beta) * deviation / self.scale(self.objective)))
 
     def certificate(self, decision: Index) -> Certificate[Index]:
         """Bounds on the worst case of a decision, and on that of the best one, with the β that certifies."""

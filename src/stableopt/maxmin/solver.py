@@ -65,11 +65,19 @@ class Hints(NamedTuple, Generic[Index]):
 class Solver(Protocol[Index, F_contra]):
     """max over decisions d of min over points z in A(d) of any function F of points."""
 
-    def maximin(self, F: F_contra, hints: Hints[Index] = ..., subject_to: Sequence[F_contra] = ...) -> Choice[Index]:
+    def maximin(
+        self,
+        F: F_contra,
+        hints: Hints[Index] = ...,
+        subject_to: Sequence[F_contra] = ...,
+        near: Index | None = ...,
+    ) -> Choice[Index]:
         """The decision with the largest worst case, and that worst case.
 
         subject_to: functions whose worst cases must be 0 or more. Where no decision has that, the answer is the one
         whose smallest worst case of all these functions is largest.
+        near: with constraints, a search may climb from this decision alone, which takes much less time. If it reaches
+        none that keeps them, the answer is where it began.
         """
 
     def jointly(self, functions: Sequence[F_contra], hints: Hints[Index] = ...) -> Choice[Index]:

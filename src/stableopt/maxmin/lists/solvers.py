@@ -51,7 +51,9 @@ class ListedMaxMin(ABC):
         """The minima of some decisions only, which some solvers find faster than those of all."""
         return self.all_minima(values)[decisions]
 
-    def maximin(self, F: Array, hints: Hints[int] = _NO_HINTS, subject_to: Sequence[Array] = ()) -> Choice[int]:
+    def maximin(
+        self, F: Array, hints: Hints[int] = _NO_HINTS, subject_to: Sequence[Array] = (), near: int | None = None
+    ) -> Choice[int]:
         minima = self.all_minima(F)
         if not len(subject_to):
             return self.worst(int(minima.argmax()), F)

@@ -82,8 +82,10 @@ class AllowedMaxMin:
         self.alone, self.region, self._ground, self._allowed = alone, alone.region, ground, ground.allowed
         self.worst, self.minima = alone.worst, alone.minima
 
-    def maximin(self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = ()) -> Choice[Row]:
-        free = self.alone.maximin(F, hints, subject_to)
+    def maximin(
+        self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = (), near: Row | None = None
+    ) -> Choice[Row]:
+        free = self.alone.maximin(F, hints, subject_to, near)
         if self._is_allowed(free.decision):
             return free
 

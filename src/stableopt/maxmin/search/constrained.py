@@ -126,6 +126,12 @@ class ConstrainedSearch:
         agreed = settled and all(same_hill(self.oracle, end, self.best.x) for end in self.ends)
         return self._choice(self.best)._replace(gap=gap, agreed=agreed)
 
+    def climb(self, decision: Row) -> Choice[Row]:
+        """The best feasible decision that a climb from this one reaches; itself if there is none."""
+        x = np.array(decision)
+        self._climb_from(x)
+        return self._choice(self._judged(x) if self.best is None else self.best)
+
     def _choice(self, best: Judged) -> Choice[Row]:
         return Choice(self.alone.region.decision_index(best.x), best.point, best.value, margin=best.margin)
 

@@ -58,7 +58,9 @@ class ContinuousMaxMin:
         relaxed = region.relaxed if self._all is None else None
         self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
 
-    def maximin(self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = ()) -> Choice[Row]:
+    def maximin(
+        self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = (), near: Row | None = None
+    ) -> Choice[Row]:
         """The decision with the largest worst case, and that worst case.
 
         ``gap`` is how far the value is below what the last climb reached on its active scenarios.
@@ -66,7 +68,8 @@ class ContinuousMaxMin:
         if len(subject_to):
             from stableopt.maxmin.search.constrained import ConstrainedSearch
 
-            return ConstrainedSearch(self, F, subject_to, hints).run()
+            search = ConstrainedSearch(self, F, subject_to, hints)
+            return search.run() if near is None else search.climb(near)
         found = self._search(F, self.rows(hints.decisions), self.known(hints))
         return self._choice(self.region.decision_index(found.x), found)
 
