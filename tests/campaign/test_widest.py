@@ -9,7 +9,7 @@ from helpers.settings import SETTINGS, objective
 
 import stableopt as so
 from stableopt.loop.play import play
-from stableopt.loop.radius import OptimisticFactor, radius
+from stableopt.loop.radius import LargestFactor, OptimisticFactor, goals, radius
 from stableopt.maxmin import Listing
 
 SCALABLE = {
@@ -58,15 +58,48 @@ def test_on_points_in_a_ball_it_is_the_largest_distance_to_a_bad_point():
     assert distances[found.decision] == distances.max()
 
 
-def test_it_measures_where_the_optimistic_decision_may_fail_first():
+def test_it_measures_the_optimistic_decision_where_it_is_worst_as_far_as_it_may_reach():
     rows = np.random.default_rng(3).random((80, 2))
     optimizer = so.Optimizer(so.Points(rows), so.Ball(0.1), so.GP(so.SE([0.3, 0.3]), noise=0.05), seed=0)
     optimizer.tell(rows[0], 1.0)
     state, v = optimizer.state, 0.1
     choice = OptimisticFactor(v).sample(state, 0)
-    assert choice.decision == radius(state, [state.ucb - v]).decision
-    own = np.linalg.norm(rows - rows[choice.decision], axis=1)
-    assert own[choice.point] == own[state.lcb < v].min()
+    found = radius(state, [state.ucb - v])
+    within = np.linalg.norm(rows - rows[choice.decision], axis=1) <= 0.1 * found.holds * (1 + 1e-9)
+    assert choice.decision == found.decision and within.sum() > 5
+    assert within[choice.point] and state.lcb[choice.point] == state.lcb[within].min()
+
+
+def test_with_limits_it_measures_what_is_known_least_of_what_is_not_guaranteed():
+    """The value is known well and the heat not at all; then the other way round, and a limit that is never reached."""
+    grid = so.Grid.linspace(0, 1, 41)
+    for told, level, key in (((1.0, None), 0.5, "heat"), ((None, 3.0), 0.5, "value"), ((1.0, None), 1e9, "value")):
+        heat = so.Constraint("heat", upper=7.0 if level < 1 else level, model=so.GP(9.0 * so.SE([0.3]), 0.1, 5.0))
+        optimizer = so.Optimizer(grid, so.Ball(0.05), KNOWN, constraints=[heat], seed=0)
+        for x in (0.2, 0.5, 0.8):
+            optimizer.tell([x], told[0], measured={"heat": told[1]})
+        state = optimizer.state
+        aims = goals(state, 0.2, "exploring")
+        found = radius(state, aims)
+        lower = dict(zip(("value", "heat"), goals(state, 0.2, "lower"), strict=True))[key]
+        within = abs(grid.points[:, 0] - grid.points[found.decision, 0]) <= 0.05 * found.holds * (1 + 1e-9)
+        choice = OptimisticFactor(0.2).sample(state, 0)
+        assert choice.decision == found.decision and within[choice.point]
+        assert lower[choice.point] == lower[within].min()
+
+
+def test_the_best_guarantee_within_what_is_expected_to_be_reached_is_reported():
+    rows = np.random.default_rng(4).random((70, 2))
+    optimizer = so.Optimizer(so.Points(rows), so.Ball(0.1), so.GP(so.SE([0.3, 0.3]), noise=0.05), seed=0)
+    list(play(optimizer, lambda query: float(objective(query.point)), 10))
+    state = optimizer.state
+    mean = state.moments(range(70))[0]
+    v = float(np.quantile(mean, 0.4))
+    apart = np.linalg.norm(rows[:, None] - rows[None], axis=2)
+    expected = apart[:, mean < v].min(axis=1).max()  # up to the nearest point that is expected to be bad
+    within = apart < expected
+    worst = np.where(within, state.lcb, np.inf).min(axis=1)
+    assert worst[LargestFactor(v).choose(state)] == pytest.approx(worst.max())
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +113,8 @@ def test_on_a_cone_the_factor_is_known(on_a_cone):
     true = (0.25 - abs(on_a_cone.decision["a"] - 0.6)) / 0.05
     assert 2.5 < low <= true + 0.05 <= high + 0.1
     assert high <= on_a_cone.factor_bound and on_a_cone.factor_bound > 4.95
+    sure, factor = on_a_cone.surest
+    assert factor >= 0.98 * low and factor <= (0.25 - abs(sure["a"] - 0.6)) / 0.05 + 0.05
     text = str(on_a_cone)
     assert text.splitlines()[1].startswith("widest      at least 0.5 is guaranteed up to")
     allowed = on_a_cone.allowance(at_least=0.5)
@@ -149,7 +184,7 @@ def test_workers_failures_and_an_environment_are_no_obstacle():
 def test_a_specification_out_of_reach_is_said_in_words():
     grid = so.Grid.linspace(0, 1, 21)
     found = so.widest(lambda x: 0.1 * x[0], grid, so.Ball(0.05), at_least=5.0, evaluations=6, model=KNOWN)
-    assert found.factors == (None, None) and found.factor_bound is None
+    assert found.factors == (None, None) and found.factor_bound is None and found.surest is None
     assert "out of reach for every decision" in found.words
 
 

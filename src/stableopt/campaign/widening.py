@@ -62,6 +62,19 @@ class Widest(Result[Any]):
             return None
         return float("inf") if found.fails is None else max(found.fails, self.factors.possible or 0.0)
 
+    @cached_property
+    def surest(self) -> tuple[Any, float] | None:
+        """The decision that is guaranteed up to the largest factor, and that factor; None: none is guaranteed yet.
+
+        The reported one is expected to reach further, and may be guaranteed for less.
+        """
+        state = self.state
+        if state.constraints and not state.limits.complete:
+            return None
+        with threads_for(state.t):
+            found = radius(state, goals(state, self.sign * self.specification, "lower"))
+        return None if found.holds is None else (state.setting.translation.decision(found.decision), found.holds)
+
     @property
     def words(self) -> str:
         """The answer in a sentence."""

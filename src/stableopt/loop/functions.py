@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -14,6 +14,11 @@ from stableopt.maxmin.solver import Smooth
 def affine(F: object, factor: float, constant: float) -> object:
     """factor · F + constant."""
     return factor * F + constant if isinstance(F, np.ndarray) else Affine(cast("Smooth", F), factor, constant)
+
+
+def at(F: Any, point: Any) -> float:
+    """The value at a point, given by its index."""
+    return float(F[point] if isinstance(F, np.ndarray) else F(np.array([point]))[0])
 
 
 def score(F: object, upper: object, least: float) -> object:

@@ -1,11 +1,15 @@
 """The critical radius: the decision that keeps a specification under the largest multiple of the tolerance.
 
 R_F(d) is the largest factor r with min over A_r(d) of F at least v. Sampling is optimistic about the decision, the
-largest R_ucb, and pessimistic about where to measure it: where its lcb falls below v first. The decision with the
-largest R_lcb is reported. Limits of constraints are part of the specification: R is up to where the first of all these
-goals is missed.
+largest R_ucb, and pessimistic about where to measure it: within so many times the tolerance, where its lcb is smallest.
+For this tolerance it is Algorithm 1. Where lcb falls below v first would be next to what is known already: the known
+part would grow by small steps, also that of a decision which is good for nothing further out.
 
-Both are found by climbing: of the decision at hand, R is known from searches for its worst case alone. If no decision
+Reported is the best guarantee within the largest factor that any decision is expected to keep, max over d of R_μ(d).
+The largest R_lcb would be that of a decision which few measurements happen to surround: one point with an lcb below v
+ends it. Limits of constraints are part of the specification: R is up to where the first of all these goals is missed.
+
+Factors are found by climbing: of the decision at hand, R is known from searches for its worst case alone. If no other
 keeps v a little beyond, it is the best one. Else the one that keeps it there with the largest margin takes its place.
 Each step is one max-min at another tolerance, and few are needed. On lists the answer is exact.
 """
@@ -17,7 +21,7 @@ from dataclasses import dataclass
 from typing import Generic, NamedTuple
 
 from stableopt.base.checks import is_number
-from stableopt.loop.functions import affine
+from stableopt.loop.functions import affine, at
 from stableopt.loop.outputs import Level, valued
 from stableopt.loop.rules import ReportingRule, SamplingRule
 from stableopt.loop.state import State
@@ -44,7 +48,8 @@ Goals = Sequence[object]
 
 def goals(state: State[Index], at_least: float, level: Level) -> Goals:
     """What must be 0 or more, by this bound: the value above the specification, and all limits."""
-    F = state.lcb if level == "lower" else state.exploring if level == "exploring" else state.ucb
+    bounds = {"lower": lambda: state.lcb, "mean": lambda: state.posterior.bound(0.0), "upper": lambda: state.ucb}
+    F = bounds[level]() if level in bounds else state.exploring
     if not state.constraints:
         return [affine(F, 1.0, -at_least)]
     scale = state.scale(state.objective)  # as margins are in units of their priors, too
@@ -88,22 +93,15 @@ def falling(state: State[Index], decision: Index, aims: Goals) -> list[Falling[I
 
 def reach(state: State[Index], decision: Index, aims: Goals) -> Crossing:
     """Between which factors a decision misses the first of its goals."""
-    return _first(state, decision, aims)[0]
-
-
-def _first(state: State[Index], decision: Index, aims: Goals) -> tuple[Crossing, Falling[Index]]:
-    """Between which factors the first goal is missed, and which one that is."""
     limit = largest_factor(state.setting, decision, state.setting.uncertainty.scaled)
     holds: float | None = limit
-    fails, first = None, None
+    fails = None
     for g in falling(state, decision, aims):
         # What is missed later than another one does not matter.
         own = crossing(g, 0.0, limit if fails is None else fails)
         holds = None if own.holds is None or holds is None else min(holds, own.holds)
-        if first is None or own.fails is not None:
-            fails, first = own.fails, g
-    assert first is not None
-    return Crossing(holds, fails), first
+        fails = fails if own.fails is None else own.fails
+    return Crossing(holds, fails)
 
 
 def _best_at(state: State[Index], factor: float, aims: Goals, met: list[Index]) -> Choice[Index]:
@@ -120,7 +118,8 @@ def _best_at(state: State[Index], factor: float, aims: Goals, met: list[Index]) 
 class OptimisticFactor(SamplingRule):
     """The decision whose ucb stays at least ``at_least`` for the largest multiple of the tolerance.
 
-    It is measured where its lcb falls below that first.
+    It is measured where its lcb is smallest within that multiple. With constraints there is such a place for each goal
+    that is not guaranteed; the one that is least known is measured, in units of its prior.
     """
 
     at_least: float
@@ -129,17 +128,20 @@ class OptimisticFactor(SamplingRule):
         _checked(self.at_least)
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
-        decision = radius(state, goals(state, self.at_least, "exploring")).decision
-        (_, fails), first = _first(state, decision, goals(state, self.at_least, "lower"))
-        limit = largest_factor(state.setting, decision, state.setting.uncertainty.scaled)
-        return Choice(decision, first.worst(limit if fails is None else fails).point)
+        decision, factor, _ = radius(state, goals(state, self.at_least, "exploring"))
+        certain, possible = (goals(state, self.at_least, level) for level in ("lower", "upper"))
+        places = [g.worst(factor or 0.0) for g in falling(state, decision, certain)]
+        widths = [at(F, place.point) - place.value for F, place in zip(possible, places, strict=True)]
+        open_ = [i for i, place in enumerate(places) if place.value < 0] or range(len(places))
+        return Choice(decision, places[max(open_, key=lambda i: widths[i])].point)
 
 
 @dataclass(frozen=True, eq=False)
 class LargestFactor(ReportingRule):
-    """Of all decisions the one whose lcb stays at least ``at_least`` for the largest multiple of the tolerance.
+    """Of all decisions the one with the largest lcb within the largest multiple that any is expected to keep.
 
-    If none is known to reach it even without a perturbation: the one with the largest lcb there.
+    Expected is what the posterior mean says. If no decision is expected to reach ``at_least`` even without a
+    perturbation: the one with the largest lcb there.
     """
 
     at_least: float
@@ -148,7 +150,8 @@ class LargestFactor(ReportingRule):
         _checked(self.at_least)
 
     def choose(self, state: State[Index]) -> Index:
-        return radius(state, goals(state, self.at_least, "lower")).decision
+        expected = radius(state, goals(state, self.at_least, "mean")).holds
+        return _best_at(state, expected or 0.0, goals(state, self.at_least, "lower"), []).decision
 
 
 def _checked(at_least: float) -> None:
