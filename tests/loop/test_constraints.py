@@ -110,7 +110,8 @@ def test_the_rules_are_their_formulas_in_every_setting(name):
         expected = min(places, key=lambda place: place[1])[0]
     else:
         own, best = lowest(*reference.f), reference.reached()
-        priced = [(best - own[1], 0.0, own[0])]
+        ucb, lcb = (reference.minima(reference.bound(reference.f, c)) for c in (2.0, -2.0))
+        priced = [(best - ucb[np.argmax(np.where(margins >= 0, lcb, -np.inf))], 0.0, own[0])]
         for k, (point, lower, width) in enumerate(places):
             if lower < 0:
                 priced.append((best - reference.reached(k), width, point))

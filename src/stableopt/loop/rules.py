@@ -54,13 +54,16 @@ class OptimisticPessimistic(SamplingRule):
 def _dearest(state: State[Index], best: Choice[Index]) -> Choice[Index]:
     """Of the places where the most promising decision may fail, that of the quantity with the highest price.
 
-    A certificate pays for what is not known: for the value, by the width of its bounds; for a limit, by the distance
-    that a decision keeps from it. The price of a limit is how much better the best decision may be than the best one
-    that is guaranteed to keep this limit; infinite where a climb reaches none, and then the least known limit counts.
+    Who is pessimistic about one quantity alone chooses another decision; how much better the most promising one may be
+    is the price of that quantity. For a limit, it is the best one that is guaranteed to keep it; the price is infinite
+    where a climb reaches none, and then the least known limit counts. For the value, it is the one with the largest
+    worst-case lcb: a width that all decisions share changes no choice, and costs nothing.
     """
     limits, worst = state.limits, state.pessimistic(best.decision)
     hopeful, certain = limits.margins("exploring"), limits.margins("lower")
-    places = [(best.value - worst.value, 0.0, worst)]
+    chosen = limits.solver.maximin(state.lcb, limits.hints, hopeful, best.decision).decision
+    price = best.value - limits.solver.worst(chosen, state.exploring, limits.hints).value
+    places = [(price, 0.0, worst)]
     for k, choice, width in limits.doubts(best.decision):
         found = state.promising([*hopeful[:k], certain[k], *hopeful[k + 1 :]], best.decision)
         price = best.value - found.value if found.margin >= 0 else math.inf
