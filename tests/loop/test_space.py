@@ -35,6 +35,7 @@ from stableopt import (
     maximize,
 )
 from stableopt.loop import space as search
+from stableopt.loop.asking import other_point
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.rules import BestIntersected, BestOfAll, OptimisticPessimistic
@@ -314,8 +315,8 @@ def test_more_workers_than_points_share_them():
     assert len(optimizer.ask(5)) == 5
 
 
-def other_point(state, taken):
-    return state.other_point(Choice(2, 2), taken)[:2]
+def another(state, taken):
+    return other_point(state, Choice(2, 2), taken)[:2]
 
 
 def test_another_point_is_looked_for_only_if_this_one_is_taken():
@@ -323,12 +324,12 @@ def test_another_point_is_looked_for_only_if_this_one_is_taken():
     optimizer.tell([0.375], 1.0)
     optimizer.ask()
     state = optimizer.state
-    assert other_point(state, [1, 3]) == (2, 2)
+    assert another(state, [1, 3]) == (2, 2)
     assert "reachable" not in vars(state.setting.translation), "nothing has listed all points so far"
-    assert other_point(state, [2]) == (2, 1), "the least known of those that 2 can become"
+    assert another(state, [2]) == (2, 1), "the least known of those that 2 can become"
     other = max(set(range(9)) - {1, 2, 3}, key=lambda z: state.ucb[z])
-    assert other_point(state, [3, 1, 2]) == (other, other), "the most promising elsewhere"
-    assert other_point(state, list(range(9))) == (2, 2), "there is no other"
+    assert another(state, [3, 1, 2]) == (other, other), "the most promising elsewhere"
+    assert another(state, list(range(9))) == (2, 2), "there is no other"
 
 
 def test_a_pending_query_can_come_from_a_copy():

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Generic, NamedTuple
+
+import numpy as np
 
 from stableopt.loop.answers import Query
 from stableopt.loop.rules import Algorithm, SamplingRule
@@ -18,23 +22,66 @@ class Asking(NamedTuple, Generic[Index]):
     initial: int
     seed: int
 
-    def query(self, state: State[Index], pending: Sequence[Query[Index]]) -> Query[Index]:
+    def queries(self, state: State[Index], pending: Sequence[Query[Index]], count: int) -> list[Query[Index]]:
         """What to measure next, while the values of other queries are not in yet."""
+        found: list[Query[Index]] = []
+        for _ in range(count):
+            found.append(self._query(state, [*pending, *found]))
+        lower = state.guarantees([q.decision_index for q in found])
+        return [replace(q, lower=low) for q, low in zip(found, lower, strict=True)]
+
+    def _query(self, state: State[Index], pending: Sequence[Query[Index]]) -> Query[Index]:
+        """One of them; its lower bound is not known yet."""
         number = state.t + len(state.failures) + len(pending)
         waiting = [q.point_index for q in pending]
         if number < self.initial or state.objective.t == 0 < self.initial:
             choice = _begin(self.algorithm.sampling, state, number, waiting)
         else:
-            # Pending points are taken to give what the model expects, failed ones the smallest value so far.
-            imagined = state.imagining(waiting, [f.point_index for f in state.failures])
+            imagined = imagining(state, waiting, [f.point_index for f in state.failures])
+            # Who asks for several at once has one search, and the others begin where that ended.
+            if [q.t for q in pending] == list(range(number - len(waiting) + 1, number + 1)) and waiting:
+                imagined = replace(imagined, like=state)
             seed = self.seed + 7919 * len(pending)  # random rules draw anew for every worker
-            choice = imagined.other_point(
-                _sampled(self.algorithm.sampling, imagined, seed), [*waiting, *_avoided(state)]
-            )
+            choice = _sampled(self.algorithm.sampling, imagined, seed)
+            choice = other_point(imagined, choice, [*waiting, *_avoided(state)])
         translation = state.setting.translation
         seen = translation.decision(choice.decision), translation.point(choice.point)
-        lower = state.pessimistic(choice.decision).value
-        return Query(number + 1, *seen, lower, choice.decision, choice.point)
+        return Query(number + 1, *seen, math.nan, choice.decision, choice.point)
+
+
+def imagining(state: State[Index], points: Sequence[Index], failed: Sequence[Index] = ()) -> State[Index]:
+    """A throw-away state in which these points were measured too and gave what the model expects there.
+
+    A failed point counts as the smaller of its expected value and the smallest value so far: so its surroundings are
+    left as well.
+    """
+    if state.objective.posterior is None or not (len(points) or len(failed)):
+        return state
+    smallest = min((r.y for r in state.valued), default=math.inf)
+    lows = [*((p, smallest) for p in failed), *((p, math.inf) for p in points)]
+    expected = [(p, math.inf) for p, _ in lows]
+    limited = tuple(replace(k, output=k.output.imagining(expected)) for k in state.constraints)
+    return replace(state, objective=state.objective.imagining(lows), constraints=limited, intersected=None)
+
+
+def other_point(state: State[Index], choice: Choice[Index], taken: Sequence[Index]) -> Choice[Index]:
+    """This choice, unless its point is one of ``taken`` (or very close to one).
+
+    Then, of what the adversary can turn the decision into, the point that is known least; if all of them are taken, the
+    one with the largest ucb of all.
+    """
+    setting, decision = state.setting, choice.decision
+    if not setting.is_taken(choice.point, taken):
+        return choice
+    own = setting.candidates(decision, without=taken, draw=state.t)
+    if len(own):
+        return Choice(decision, own[int(np.argmax(state.moments(own)[1]))])
+    free = setting.candidates(without=taken, draw=state.t)
+    if not len(free):
+        return choice
+    mean, variance = state.moments(free)
+    other = free[int(np.argmax(mean + math.sqrt(state.explore) * np.sqrt(variance)))]
+    return Choice(state.decision_of(other), other)
 
 
 def _sampled(rule: SamplingRule, state: State[Index], seed: int) -> Choice[Index]:

@@ -167,10 +167,8 @@ class Optimizer:
         waiting = [pending] if isinstance(pending, Query) else listed(pending, "pending queries as a list")
         waiting = [checked(state.setting.translation, q) for q in waiting]
         asking: Asking = Asking(self.algorithm, self.initial, self.seed)
-        queries: list[Query] = []
         with threads_for(state.t):
-            for _ in range(count):
-                queries.append(asking.query(state, [*waiting, *queries]))
+            queries = asking.queries(state, waiting, count)
         return queries[0] if n is None else queries
 
     def tell(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, NamedTuple, final
 
@@ -63,6 +63,8 @@ class State(ReadOnly, Generic[Index]):
     """The largest lcb and the smallest ucb of all states so far, if a rule wants them (footnote in Section 5)."""
     constraints: tuple[Limited[Index], ...] = ()
     """What else is measured, with its limits."""
+    like: State[Index] | None = None
+    """A state that is almost the same: where its searches ended, those of this one begin, and look no further."""
 
     # --------------------------------------------------------------------------------------------------- what is known
 
@@ -145,7 +147,7 @@ class State(ReadOnly, Generic[Index]):
     def promising(self, margins: Sequence[object], near: Index | None = None) -> Choice[Index]:
         """The same with margins of one's own; with ``near``, as far as a climb from that decision finds it."""
         solver = self.setting.solver(self.t, brief=not self._explores_as_it_certifies)
-        return solver.maximin(self.exploring, self._hints, margins, near)
+        return solver.maximin(self.exploring, self._from("optimistic"), margins, near)
 
     def pessimistic(self, decision: Index) -> Choice[Index]:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
@@ -156,6 +158,12 @@ class State(ReadOnly, Generic[Index]):
         if self.objective.posterior is None:
             return Choice(decision, self.setting.candidates(decision)[0], -math.inf)
         return self._worst_case(decision, -math.sqrt(self.beta))
+
+    def guarantees(self, decisions: Sequence[Index]) -> list[float]:
+        """The smallest lcb of each of these decisions; of several they are found together, which takes less time."""
+        if len(decisions) == 1 or self.objective.posterior is None:
+            return [self.pessimistic(decision).value for decision in decisions]
+        return [choice.value for choice in self._solver.minima(decisions, self.lcb, self._hints)]
 
     def certificate(self, decision: Index) -> Certificate[Index]:
         """Bounds on the worst case of a decision, and on that of the best one, with the β that certifies."""
@@ -193,7 +201,7 @@ class State(ReadOnly, Generic[Index]):
     def _contenders(self) -> list[Index]:
         """The decisions tried; of very many, those where the highest values were measured."""
         tried = dict.fromkeys(self.tried(), -math.inf)
-        for r in self._valued:
+        for r in self.valued:
             if r.decision_index in tried:
                 tried[r.decision_index] = max(tried[r.decision_index], r.y)
         return sorted(tried, key=lambda index: -tried[index])[:_CONTENDERS] if len(tried) > _CONTENDERS else list(tried)
@@ -205,7 +213,7 @@ class State(ReadOnly, Generic[Index]):
         if self._explores_as_it_certifies:
             found = self.optimistic
         else:
-            found = self._solver.maximin(self.ucb, self._hints, self._margins("upper"))
+            found = self._solver.maximin(self.ucb, self._from("optimum"), self._margins("upper"))
         return found if found.margin >= 0 else found._replace(value=math.nan)  # the best of none
 
     def bounds_of(self, decisions: Sequence[Index]) -> tuple[Array, Array]:
@@ -237,19 +245,20 @@ class State(ReadOnly, Generic[Index]):
         """
         if self.constraints:
             return self.limits.safest(self.lcb)
-        bound = self.lcb
-        if intersected and self.intersected is not None:
-            bound = self.intersected.lower
-        if tried:
-            best = self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints)
-            if best.exact and not intersected:  # the report needs its worst case next
-                self._worst_cases[best.decision, -math.sqrt(self.beta)] = best
-            return best.decision
-        found = self._solver.maximin(bound, self._hints)
-        if found.exact:
-            return found.decision
-        better = self._solver.leading(self._contenders, bound, 1, self._hints, found.value)
-        return better[0].decision if better else found.decision
+        if not tried:
+            return self.guaranteed.decision
+        bound = self.intersected.lower if intersected and self.intersected is not None else self.lcb
+        best = self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints)
+        if best.exact and not intersected:  # the report needs its worst case next
+            self._worst_cases[best.decision, -math.sqrt(self.beta)] = best
+        return best.decision
+
+    @cached_property
+    def guaranteed(self) -> Choice[Index]:
+        """The decision with the largest worst-case lcb, of all; constraints aside."""
+        found = self._solver.maximin(self.lcb, self._from("guaranteed"))
+        better = [] if found.exact else self._solver.leading(self._contenders, self.lcb, 1, self._hints, found.value)
+        return better[0]._replace(others=found.others) if better else found
 
     def expected(self) -> Index:
         """The decision with the largest worst-case posterior mean, of all whose expected margins are 0 or more."""
@@ -291,39 +300,6 @@ class State(ReadOnly, Generic[Index]):
         """A uniformly random point; the same for the same seed and number of rounds."""
         return self.setting.random(np.random.default_rng([seed, self.t + len(self.failures) + 1]))
 
-    def other_point(self, choice: Choice[Index], taken: Sequence[Index]) -> Choice[Index]:
-        """This choice, unless its point is one of ``taken`` (or very close to one).
-
-        Then, of what the adversary can turn the decision into, the point that is known least; if all of them are taken,
-        the one with the largest ucb of all.
-        """
-        decision = choice.decision
-        if not self.setting.is_taken(choice.point, taken):
-            return choice
-        own = self.setting.candidates(decision, without=taken, draw=self.t)
-        if len(own):
-            return Choice(decision, own[int(np.argmax(self.moments(own)[1]))])
-        free = self.setting.candidates(without=taken, draw=self.t)
-        if not len(free):
-            return choice
-        mean, variance = self.moments(free)
-        other = free[int(np.argmax(mean + math.sqrt(self.explore) * np.sqrt(variance)))]
-        return Choice(self.decision_of(other), other)
-
-    def imagining(self, points: Sequence[Index], failed: Sequence[Index] = ()) -> State[Index]:
-        """A throw-away state in which these points were measured too and gave what the model expects there.
-
-        A failed point counts as the smaller of its expected value and the smallest value so far: so its surroundings
-        are left as well.
-        """
-        if self.objective.posterior is None or not (len(points) or len(failed)):
-            return self
-        smallest = min((r.y for r in self._valued), default=math.inf)
-        lows = [*((p, smallest) for p in failed), *((p, math.inf) for p in points)]
-        expected = [(p, math.inf) for p, _ in lows]
-        limited = tuple(replace(k, output=k.output.imagining(expected)) for k in self.constraints)
-        return replace(self, objective=self.objective.imagining(lows), constraints=limited, intersected=None)
-
     # -------------------------------------------------------------------------------------------------- inside
 
     @property
@@ -331,7 +307,7 @@ class State(ReadOnly, Generic[Index]):
         return self.explore == self.beta and all(k.explore == k.beta for k in self.constraints)
 
     @cached_property
-    def _valued(self) -> Sequence[Round[Index]]:
+    def valued(self) -> Sequence[Round[Index]]:
         """The rounds in which the objective was measured."""
         return valued(self.rounds) if self.constraints else self.rounds
 
@@ -372,6 +348,13 @@ class State(ReadOnly, Generic[Index]):
     def _worst_cases(self) -> dict[tuple[Index, float], Choice[Index]]:
         return {}
 
+    def _from(self, search: str) -> Hints[Index]:
+        """Hints for one of the searches above: where that of an almost equal state ended, or all there are."""
+        found: Choice[Index] | None = None if self.like is None else getattr(self.like, search)
+        if found is None or not found.others:
+            return self._hints
+        return self._hints._replace(decisions=[found.decision, *found.others], enough=True)
+
     @cached_property
     def _hints(self) -> Hints[Index]:
         """Decisions that were good, or new, before; and what was measured where."""
@@ -380,7 +363,7 @@ class State(ReadOnly, Generic[Index]):
         tried = list(dict.fromkeys(reversed(self.tried())))
         best = sorted(self.rounds, key=lambda r: (-r.lower, r.t))[: _STARTS // 2]
         decisions = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in best)])
-        data = Data.of(self._valued)
+        data = Data.of(self.valued)
         return Hints(list(decisions), data.points, data.y.tolist())
 
 

@@ -49,6 +49,8 @@ class Choice(NamedTuple, Generic[Index]):
     """Whether several independent starts of a search led to this decision; else it may have missed a better one."""
     margin: float = math.inf
     """The smallest margin of the decision, where there are constraints; below 0 it breaks one."""
+    others: Sequence[Index] = ()
+    """Other good decisions that a search met, far apart: starts for a function that is almost the same."""
 
 
 class Hints(NamedTuple, Generic[Index]):
@@ -60,6 +62,8 @@ class Hints(NamedTuple, Generic[Index]):
     """Points that may be worst cases."""
     values: Sequence[float] = ()
     """What was measured at these points."""
+    enough: bool = False
+    """Whether the best decision is near one of these: they are the answers for a function that is almost the same."""
 
 
 class Solver(Protocol[Index, F_contra]):

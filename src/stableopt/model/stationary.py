@@ -35,7 +35,7 @@ from stableopt.base.arrays import Array
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled
 
 LARGEST = 512  # observations: with more, triangular solves are faster than products with L⁻¹
-_TOGETHER = 1 << 15  # entries of a matrix computed together: larger ones leave the cache, and fresh memory is slow
+_TOGETHER = 1 << 14  # entries of a matrix computed together: larger ones leave the cache, and fresh memory is slow
 
 
 class Ingredients(NamedTuple):

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices
-from stableopt.maxmin.search.exchange import Candidate, not_below, polish, with_discrete_neighbours
+from stableopt.maxmin.search.exchange import Candidate, best_near, not_below, polish, with_discrete_neighbours
 from stableopt.maxmin.search.front import Front, Scan
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.oracle import Oracle
@@ -70,7 +70,7 @@ class ContinuousMaxMin:
 
             search = ConstrainedSearch(self, F, subject_to, hints)
             return search.run() if near is None else search.climb(near)
-        found = self._search(F, self.rows(hints.decisions), self.known(hints))
+        found = self._search(F, self.rows(hints.decisions), self.known(hints), hints.enough)
         return self._choice(self.region.decision_index(found.x), found)
 
     def jointly(self, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
@@ -105,11 +105,14 @@ class ContinuousMaxMin:
         candidates = map(Candidate, X, found.S[:, 0], found.V[:, 0].tolist())
         return list(map(self._choice, decisions, candidates))
 
-    def _search(self, F: Smooth, starts: Array, known: Array) -> Candidate:
+    def _search(self, F: Smooth, starts: Array, known: Array, enough: bool = False) -> Candidate:
         """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
         if self._all is not None:
             return self._leading(self._all, F, known)[0][1]
         starts = self.region.clip(starts)
+        if enough:
+            inner = self._inner(F, known)
+            return best_near(inner, starts)._replace(others=_as_rows(starts))
         if self._relaxed is not None:
             inner = self._relaxed._inner(F, known)
             front, _ = self._relaxed._climbed(inner, self._relaxed.region.clip(starts))
@@ -118,7 +121,9 @@ class ContinuousMaxMin:
         inner = self._inner(F, known)
         front, first = self._climbed(inner, starts)
         best = with_discrete_neighbours(inner, polish(inner, front))
-        return best if self._plan.brief else not_below(inner, best, np.vstack([first, starts]))
+        if not self._plan.brief:
+            best = not_below(inner, best, np.vstack([first, starts]))
+        return best._replace(others=_as_rows(np.vstack([front.X, first])))
 
     def _climbed(self, inner: InnerSearch, starts: Array) -> tuple[Front, Array]:
         """The decisions of a front after a scan and an ascent, and the first ones that the scan chose."""
@@ -167,7 +172,8 @@ class ContinuousMaxMin:
 
     def _choice(self, decision: Row, found: Candidate) -> Choice[Row]:
         point = self.region.points(found.x[None], found.s[None])[0]
-        return Choice(decision, self.region.point_index(point), found.value, False, found.gap, found.agreed)
+        at = self.region.point_index(point)
+        return Choice(decision, at, found.value, gap=found.gap, agreed=found.agreed, others=found.others)
 
     def rows(self, decisions: Sequence[Row]) -> Array:
         return np.array(decisions, dtype=float).reshape(len(decisions), self.region.dim)
@@ -178,3 +184,7 @@ class ContinuousMaxMin:
         if near is not None and len(Z):
             ranks = np.abs(Z[:, : self.region.dim] - np.array(near)).max(axis=1, initial=0.0)
         return Z[np.argsort(ranks, kind="stable")[:_HINTED]] if len(ranks) else Z
+
+
+def _as_rows(X: Array) -> list[Row]:
+    return [tuple(x) for x in X.tolist()]

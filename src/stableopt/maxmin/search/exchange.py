@@ -37,6 +37,7 @@ discrete neighbours of the winner are tried, and at last the decisions that the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,12 +48,14 @@ from stableopt.maxmin.search.inner import POLLED, InnerSearch, Minima
 from stableopt.maxmin.search.oracle import Oracle, paired
 from stableopt.maxmin.search.plan import SCREEN, Effort
 from stableopt.maxmin.search.steps import Planes, climb, highest, norms, proximal_step
+from stableopt.maxmin.solver import Row
 
 _TURNS = 40  # at most; the last one is checked with the full inner search
 _NEAR = 1e-3  # of the spread of F: an exchange that comes to where a better one ended and promises less than this ends
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
+_FEW = 3  # turns from where a search for almost the same function ended, for a suggestion
 _JUMPS = 20  # from one decision to a discrete neighbour, at most
 
 
@@ -64,6 +67,7 @@ class Candidate(NamedTuple):
     value: float
     gap: float = 0.0
     agreed: bool = False  # whether all of several starts led here
+    others: Sequence[Row] = ()  # decisions that the search met, far apart
 
 
 class Exchange:
@@ -96,13 +100,24 @@ class Exchange:
             if spent:
                 break
             if not overrated:
-                escaped = None if self.plan.brief else self._escape_from_kink(active, found)
+                escaped = self._escape_from_kink(active, found)
                 if escaped is None:
                     break
                 # Nothing was climbed to get here, so there is no u yet: all that was found becomes active.
                 found, above = escaped, np.inf
             self._activate(self.x, above, active, found)
         return Candidate(self.x, self.s, self.v, max(above - self.v, 0.0))
+
+    def few(self, turns: int) -> Candidate:
+        """The decision after a few turns, without a last look: near enough where the start was good already."""
+        for self.turn in range(1, 1 + turns):
+            trial, above = self._climb()
+            if self._arrived(trial, above):
+                break
+            active, found = self._look_for_worse(trial, self.plan.sound)
+            self._accept_or_shrink(trial, above, found)
+            self._activate(trial, above, active, found)
+        return Candidate(self.x, self.s, self.v)
 
     def _climb(self) -> tuple[Array, float]:
         """x' and u: the best decision of the box on the active replies. Of these, the lowest at x' stay active."""
@@ -229,9 +244,7 @@ def with_discrete_neighbours(inner: InnerSearch, best: Candidate) -> Candidate:
         X, last = inner.region.other_decisions(best.x), best
         if not len(X):
             return best
-        X = X[highest(inner.minima(X, SCREEN).V[:, 0], 8)]
-        found = inner.minima(X, inner.plan.sound)
-        T = inner.oracle.anchored(X, found.S, found.T)
+        X, found, T = _sound(inner, X[highest(inner.minima(X, SCREEN).V[:, 0], 8)])
         for i in highest(found.V[:, 0], 2):  # the two most promising neighbours get an exchange of their own
             best, _ = _exchanged(inner, X, found, T, i, best)
         if best is last or inner.oracle.budget.left() < 0:
@@ -247,14 +260,27 @@ def not_below(inner: InnerSearch, best: Candidate, X: Array) -> Candidate:
     above = inner.minima(X, SCREEN).V[:, 0]
     if above.max() <= best.value:
         return best
-    X = X[highest(above, 4)]
-    found = inner.minima(X, inner.plan.sound)
+    X, found, T = _sound(inner, X[highest(above, 4)])
     i = int(np.argmax(found.V[:, 0]))
     if found.V[i, 0] <= best.value:
         return best
-    T = inner.oracle.anchored(X, found.S, found.T)
     inner.oracle.budget.reserve(0.2)  # the rest of the search may have left nothing for this exchange
     return _exchanged(inner, X, found, T, i, best)[0]
+
+
+def best_near(inner: InnerSearch, X: Array) -> Candidate:
+    """The best decision near one of X (n, d), which were good for a function that is almost the same."""
+    X, found, T = _sound(inner, X[highest(inner.minima(X, SCREEN).V[:, 0], 4)])
+    i = int(np.argmax(found.V[:, 0]))
+    if inner.plan.brief:
+        return Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i]).few(_FEW)
+    return with_discrete_neighbours(inner, _exchanged(inner, X, found, T, i, None)[0])
+
+
+def _sound(inner: InnerSearch, X: Array) -> tuple[Array, Minima, Array]:
+    """Decisions with their worst cases, soundly, and the targets of these."""
+    found = inner.minima(X, inner.plan.sound)
+    return X, found, inner.oracle.anchored(X, found.S, found.T)
 
 
 def _exchanged(

@@ -59,20 +59,21 @@ def lowest_apart(V: Array, S: Array, Z: Array, m: int) -> Indices:
     order = np.argsort(V, axis=1, kind="stable")
     if m == 1 or k <= m:
         return order[:, :m]
-    widths = np.ptp(Z, axis=1, keepdims=True)
-    divisor, rows = np.where(widths > 0, widths, 1.0), np.arange(len(V))[:, None]
-    # Whether one is first in its basin depends on lower ones only. So most often a part of them says enough.
-    for some in (min(k, 4 * m), k):
-        first = order[:, :some]
-        places = np.concatenate([(Z[rows, first] - Z[:, :1]) / divisor, S[rows, first] / 2], axis=2)
-        half = np.einsum("ijk,ijk->ij", places, places) / 2
-        # |a − b|² < 2r² where a·b > |a|²/2 + |b|²/2 − r²
-        radius = (_NEARBY * k ** (-1 / q)) ** 2
-        near = np.matmul(places, places.transpose(0, 2, 1)) > half[:, :, None] + (half - radius)[:, None]
-        has_lower = np.argmax(near, axis=2) < np.arange(some)
-        if some - has_lower.sum(axis=1).max() >= m:
+    widths, rows = np.ptp(Z, axis=1, keepdims=True), np.arange(len(V))[:, None]
+    places = np.concatenate([(Z - Z[:, :1]) / np.where(widths > 0, widths, 1.0), S / 2], axis=2)[rows, order]
+    half = np.einsum("ijk,ijk->ij", places, places) / 2
+    enough = half - (_NEARBY * k ** (-1 / q)) ** 2  # |a − b|² < 2r² where a·b − |a|²/2 > |b|²/2 − r²
+    has_lower = np.ones(V.shape, dtype=bool)
+    # Whether one is first in its basin depends on lower ones only. So most often a part of them says enough; and in
+    # parts, since large arrays take longer to get than to fill.
+    for start in range(0, k, 4 * m):
+        some, lower = slice(start, start + 4 * m), slice(0, start + 4 * m)
+        product = np.matmul(places[:, some], places[:, lower].transpose(0, 2, 1))
+        product -= half[:, some, None]
+        has_lower[:, some] = np.argmax(product > enough[:, None, lower], axis=2) < np.arange(k)[some]
+        if lower.stop - has_lower[:, lower].sum(axis=1).max() >= m:
             break
-    return np.asarray(first[rows, np.argsort(has_lower, axis=1, kind="stable")[:, :m]])
+    return np.asarray(order[rows, np.argsort(has_lower, axis=1, kind="stable")[:, :m]])
 
 
 def spread_out(X: Array, v: Array, count: int) -> Indices:
