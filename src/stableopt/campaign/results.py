@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import sys
-import warnings
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -33,6 +33,7 @@ from stableopt.loop.proof import proved
 from stableopt.loop.reporting import report
 from stableopt.loop.settings import cut_off
 from stableopt.loop.state import State
+from stableopt.loop.tolerances import quiet
 from stableopt.loop.updates import rescaled
 from stableopt.maxmin.solver import Index
 from stableopt.sets.uncertainty import Estimate
@@ -138,18 +139,24 @@ class Answer(Kept, Questions, Generic[Decision]):
         scale = np.atleast_1d(numbers(FACTORS if factors is None else factors, "factors"))
         if scale.ndim != 1 or not len(scale) or np.any(scale < 0) or not np.all(np.isfinite(scale)):
             raise ValueError(f"expected factors as numbers of at least 0, got {factors!r}")
-        rows, shown = [], sys.stderr.isatty()
-        for i, factor in enumerate(scale.tolist()):
-            if shown:
-                print(f"\r\033[Kstableopt profile {i + 1}/{len(scale)}", end="", file=sys.stderr, flush=True)
+        states: dict[float, State] = {}
+        for factor in scale.tolist():
             try:
-                with warnings.catch_warnings():  # that the given tolerance is too small was said before
-                    warnings.filterwarnings("ignore", "(?s).* reaches less than one step of the ")
-                    state = rescaled(self._state, factor)
+                with quiet():  # that the given tolerance is too small was said before
+                    states[factor] = self._state if factor == 1 else rescaled(self._state, factor)
             except ValueError:
                 if factors is None and factor > 1:
                     break
                 raise
+        ends = sorted({min(states), max(states), *({1.0} & states.keys())})
+        rows, shown = [], sys.stderr.isatty()
+        for i, factor in enumerate(f for f in scale.tolist() if f in states):
+            if shown:
+                print(f"\r\033[Kstableopt profile {i + 1}/{len(scale)}", end="", file=sys.stderr, flush=True)
+            state = states[factor]
+            if factor not in ends:  # what is best here is near what is best, or nearly so, on either side
+                above = bisect(ends, factor)
+                state = replace(state, like=(states[ends[above - 1]], states[ends[above]]))
             known = self.report if factor == 1 else report(state, self.optimizer.algorithm.reporting)
             worst = _worst_case(known, self.sign)
             rows.append(ProfileRow(factor, known.decision, worst, self.sign * known.optimum_upper, known.feasible))

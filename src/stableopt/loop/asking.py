@@ -40,7 +40,7 @@ class Asking(NamedTuple, Generic[Index]):
             imagined = imagining(state, waiting, [f.point_index for f in state.failures])
             # Who asks for several at once has one search, and the others begin where that ended.
             if [q.t for q in pending] == list(range(number - len(waiting) + 1, number + 1)) and waiting:
-                imagined = replace(imagined, like=state)
+                imagined = replace(imagined, like=(state,))
             seed = self.seed + 7919 * len(pending)  # random rules draw anew for every worker
             choice = _sampled(self.algorithm.sampling, imagined, seed)
             choice = other_point(imagined, choice, [*waiting, *_avoided(state)])

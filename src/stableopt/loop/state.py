@@ -63,8 +63,8 @@ class State(ReadOnly, Generic[Index]):
     """The largest lcb and the smallest ucb of all states so far, if a rule wants them (footnote in Section 5)."""
     constraints: tuple[Limited[Index], ...] = ()
     """What else is measured, with its limits."""
-    like: State[Index] | None = None
-    """A state that is almost the same: where its searches ended, those of this one begin, and look no further."""
+    like: tuple[State[Index], ...] = ()
+    """States that are almost the same: where their searches ended, those of this one begin, and look no further."""
 
     # --------------------------------------------------------------------------------------------------- what is known
 
@@ -349,11 +349,12 @@ class State(ReadOnly, Generic[Index]):
         return {}
 
     def _from(self, search: str) -> Hints[Index]:
-        """Hints for one of the searches above: where that of an almost equal state ended, or all there are."""
-        found: Choice[Index] | None = None if self.like is None else getattr(self.like, search)
-        if found is None or not found.others:
+        """Hints for one of the searches above: where those of almost equal states ended, or all there are."""
+        ends: list[Choice[Index]] = [getattr(other, search) for other in self.like]
+        if not ends or not all(end.others for end in ends):
             return self._hints
-        return self._hints._replace(decisions=[found.decision, *found.others], enough=True)
+        starts = dict.fromkeys(d for end in ends for d in (end.decision, *end.others))
+        return self._hints._replace(decisions=list(starts), enough=True)
 
     @cached_property
     def _hints(self) -> Hints[Index]:

@@ -124,7 +124,7 @@ def with_betas(
 
 def rescaled(state: State[Index], factor: float) -> State[Index]:
     """The same state as if the adversary could do ``factor`` times as much."""
-    return replace(state, setting=state.setting.rescaled(factor))
+    return replace(state, setting=state.setting.rescaled(factor), like=())
 
 
 def _valued(state: State[Index]) -> Sequence[Round[Index]]:
