@@ -20,6 +20,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Mask
 from stableopt.maxmin.search.inner import InnerSearch
+from stableopt.maxmin.search.oracle import movable
 from stableopt.maxmin.search.plan import SCREEN, Plan
 from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth, Solver
 
@@ -40,7 +41,7 @@ class Search(Solver[Row, Smooth], Protocol):
 
     region: Region
     seed: int
-    _plan: Plan
+    plan: Plan
 
     def rows(self, decisions: Sequence[Row]) -> Array:
         """Decisions as rows of coordinates (n, d)."""
@@ -48,7 +49,7 @@ class Search(Solver[Row, Smooth], Protocol):
     def known(self, hints: Hints[Row]) -> Array:
         """Hinted points that may be worst cases."""
 
-    def _inner(self, F: Smooth, known: Array) -> InnerSearch:
+    def inner(self, F: Smooth, known: Array) -> InnerSearch:
         """The adversary for a function."""
 
 
@@ -125,8 +126,8 @@ class AllowedMaxMin:
 
     def _values(self, X: Array, F: Smooth, hints: Hints[Row], quick: bool) -> Array:
         """The worst values of decisions that are given as rows (n, d); quick ones may be too high."""
-        inner = self.alone._inner(F, self.alone.known(hints))
-        return np.asarray(inner.minima(X, SCREEN if quick else self.alone._plan.full(len(X))).V[:, 0])
+        inner = self.alone.inner(F, self.alone.known(hints))
+        return np.asarray(inner.minima(X, SCREEN if quick else self.alone.plan.full(len(X))).V[:, 0])
 
     def _is_allowed(self, decision: Row) -> bool:
         return bool(self._allowed(np.array([decision]))[0])
@@ -163,8 +164,7 @@ class Ground:
 
     def __init__(self, region: Region, allowed: Callable[[Array], Mask], seed: int) -> None:
         self.region, self.allowed, self.seed = region, allowed, seed
-        away = np.full((1, region.dim), -1e6)
-        self._fixed = region.clip(away)[0] == away[0]  # discrete coordinates, which clipping leaves alone
+        self._fixed = ~movable(region)  # discrete coordinates
 
     @cached_property
     def anchors(self) -> Array:

@@ -51,9 +51,9 @@ class ContinuousMaxMin:
         if budget < 1:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
-        self._plan = Plan(region, budget, least, brief)
-        self._spread = region.scenarios(self._plan.full(1).scan, seed)
-        self._scan = Scan(self._plan, self._spread, seed)
+        self.plan = Plan(region, budget, least, brief)
+        self._spread = region.scenarios(self.plan.full(1).scan, seed)
+        self._scan = Scan(self.plan, self._spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
         relaxed = region.relaxed if self._all is None else None
         self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
@@ -101,7 +101,7 @@ class ContinuousMaxMin:
 
     def _minima(self, decisions: Sequence[Row], F: Smooth, known: Array) -> list[Choice[Row]]:
         X = self.rows(decisions)
-        found = self._inner(F, known).minima(X, self._plan.full(len(X)))
+        found = self.inner(F, known).minima(X, self.plan.full(len(X)))
         candidates = map(Candidate, X, found.S[:, 0], found.V[:, 0].tolist())
         return list(map(self._choice, decisions, candidates))
 
@@ -111,17 +111,17 @@ class ContinuousMaxMin:
             return self._leading(self._all, F, known)[0][1]
         starts = self.region.clip(starts)
         if enough:
-            inner = self._inner(F, known)
+            inner = self.inner(F, known)
             return best_near(inner, starts)._replace(others=_as_rows(starts))
         if self._relaxed is not None:
-            inner = self._relaxed._inner(F, known)
+            inner = self._relaxed.inner(F, known)
             front, _ = self._relaxed._climbed(inner, self._relaxed.region.clip(starts))
-            x = front.best if self._plan.brief else polish(inner, front).x
+            x = front.best if self.plan.brief else polish(inner, front).x
             starts = np.vstack([starts, self.region.rounded(x)])
-        inner = self._inner(F, known)
+        inner = self.inner(F, known)
         front, first = self._climbed(inner, starts)
         best = with_discrete_neighbours(inner, polish(inner, front))
-        if not self._plan.brief:
+        if not self.plan.brief:
             best = not_below(inner, best, np.vstack([first, starts]))
         return best._replace(others=_as_rows(np.vstack([front.X, first])))
 
@@ -138,7 +138,7 @@ class ContinuousMaxMin:
         self, X: Array, F: Smooth, known: Array, count: int = 1, above: float = -math.inf
     ) -> list[tuple[int, Candidate]]:
         """The rows of X with the largest worst cases above a value, best first, each with its worst case."""
-        inner, last = self._inner(F, known), -min(count, len(X))
+        inner, last = self.inner(F, known), -min(count, len(X))
         v, S = np.full(len(X), -np.inf), np.zeros((len(X), self.region.width))
         # No worst case is above ``most``: where nothing happens for all rows, by a quick search for those that still
         # look good. The most promising rows are solved first, until none can be among the best.
@@ -159,16 +159,16 @@ class ContinuousMaxMin:
                 some = promising(rows[j : j + _TOGETHER])
                 if not len(some):
                     break
-                found = inner.minima(X[some], self._plan.full(_TOGETHER))
+                found = inner.minima(X[some], self.plan.full(_TOGETHER))
                 v[some], S[some] = found.V[:, 0], found.S[:, 0]
         best = highest(v, -last)
         # Every decision was looked at, so there is none that was missed.
         return [(int(at), Candidate(X[at], S[at], float(v[at]), agreed=True)) for at in best[v[best] > above]]
 
-    def _inner(self, F: Smooth, known: Array) -> InnerSearch:
+    def inner(self, F: Smooth, known: Array) -> InnerSearch:
         """The adversary for a function, with a budget that nobody has touched."""
         oracle = Oracle(self.region, F, Budget(self.budget, self.least))
-        return InnerSearch(oracle, self._plan, self._spread, known)
+        return InnerSearch(oracle, self.plan, self._spread, known)
 
     def _choice(self, decision: Row, found: Candidate) -> Choice[Row]:
         point = self.region.points(found.x[None], found.s[None])[0]

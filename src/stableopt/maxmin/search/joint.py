@@ -65,7 +65,7 @@ class JointMaxMin(ContinuousMaxMin):
     """max over decisions of min over scenarios and functions, for so many functions on the region of another search."""
 
     def __init__(self, alone: ContinuousMaxMin, functions: int, budget: int) -> None:
-        super().__init__(Attacked(alone.region, functions), budget, alone.seed, alone.least, brief=alone._plan.brief)
+        super().__init__(Attacked(alone.region, functions), budget, alone.seed, alone.least, brief=alone.plan.brief)
         self.alone = alone
         self._spread = with_every_number(alone._spread, functions)
         self._scan.spread, self._scan.first = self._spread, with_every_number(alone._scan.first, functions)
@@ -80,17 +80,14 @@ class JointMaxMin(ContinuousMaxMin):
         """A decision that was found, with the point of its worst case."""
         return self._choice(self.region.decision_index(found.x), found)
 
-    def _inner(self, F: Smooth, known: Array) -> InnerSearch:
-        return self.inner(F, known)
-
     def inner(self, F: Smooth, known: Array) -> JointInnerSearch:
         """The adversary for a merit, with a budget that nobody has touched."""
         assert isinstance(F, Merit)
         budget, alone = Budget(self.budget, self.least), self.alone
         oracles = [ScaledOracle(alone.region, Part(F, k), budget, scale) for k, scale in enumerate(F.scales)]
-        parts = [InnerSearch(oracle, alone._plan, alone._spread, known) for oracle in oracles]
+        parts = [InnerSearch(oracle, alone.plan, alone._spread, known) for oracle in oracles]
         oracle = ScaledOracle(self.region, F, budget, F.scales[0])
-        return JointInnerSearch(oracle, self._plan, self._spread, parts)
+        return JointInnerSearch(oracle, self.plan, self._spread, parts)
 
 
 @lru_cache(maxsize=16)

@@ -48,14 +48,18 @@ class Evaluated(NamedTuple):
             old[at] = new[rows]
 
 
+def movable(region: Region) -> Mask:
+    """The coordinates of a decision that are not discrete (d,): clipping leaves those alone, however far away."""
+    away = np.zeros((1, region.dim)) - FAR
+    return np.asarray(region.clip(away)[0] > away[0])
+
+
 class Oracle:
     """F on a region; it pays for evaluations from a budget and knows the range of the values that it saw."""
 
     def __init__(self, region: Region, F: Smooth, budget: Budget) -> None:
         self.region, self.F, self.budget = region, F, budget
-        # A discrete coordinate is one that clipping leaves alone, however far away it is.
-        away = np.zeros((1, region.dim)) - FAR
-        self.movable: Mask = region.clip(away)[0] > away[0]
+        self.movable = movable(region)
         self._low, self._high = np.inf, -np.inf
 
     @property
