@@ -25,7 +25,7 @@ from stableopt.base.values import from_dict
 from stableopt.model.factors import NOISE_FLOOR
 from stableopt.model.fit import Fit, fit, log_likelihood, param_names, sample
 from stableopt.model.gp import LinearMean
-from stableopt.model.hyperparameters import Gamma, LogNormal, LogUniform, default_priors
+from stableopt.model.hyperparameters import Gamma, LogNormal, LogUniform, default_priors, joint_log_density
 from stableopt.problems.perturbed import polynomial
 
 MODULE = sys.modules["stableopt.model.fit"]
@@ -178,6 +178,27 @@ def test_priors_have_the_density_of_log_v(prior, reference, u):
     assert prior.log_density(math.log(prior.mode))[0] >= value
 
 
+@given(st.lists(st.floats(-4, 3), min_size=1, max_size=5))
+def test_lengthscales_with_a_common_factor_are_normal_together(logs):
+    prior, u = LogNormal(0.3, 0.5, common=1.2), np.array(logs)
+    covariance = 0.5**2 * np.eye(len(u)) + 1.2**2
+    reference = stats.multivariate_normal(np.full(len(u), math.log(0.3)), covariance)
+    value, gradient = joint_log_density([None, *[prior] * len(u), Gamma(2.5, 5.0)], np.array([7.0, *u, 0.1]))
+    assert value == pytest.approx(reference.logpdf(u) + Gamma(2.5, 5.0).log_density(0.1)[0], abs=1e-8)
+    assert gradient[1:-1] == pytest.approx(slopes(lambda v: prior.joint_log_density(v)[0], u), rel=1e-4, abs=1e-5)
+    assert gradient[0] == 0 and gradient[-1] == Gamma(2.5, 5.0).log_density(0.1)[1]
+
+
+def test_a_common_factor_lets_all_lengthscales_be_long_but_not_one_alone():
+    shared, alone = LogNormal(0.3, 0.5, common=1.0), LogNormal(0.3, 0.5)
+    long, one = np.log(0.3) + np.full(4, 1.5), np.log(0.3) + np.array([1.5, 0, 0, 0])
+
+    def preferred(prior):
+        return prior.joint_log_density(long)[0] - prior.joint_log_density(one)[0]
+
+    assert preferred(shared) > 0 > preferred(alone)
+
+
 def test_flat_prior_is_no_prior():
     X, y = inputs(12), inputs(12, 1, seed=1)[:, 0]
     gp = GP(1.0 * SE(0.3), 0.1)
@@ -192,7 +213,7 @@ def test_default_lengthscales_grow_with_the_dimension():
 
 
 def test_priors_are_values():
-    for prior in (LogNormal(0.5, 1.0), Gamma(2.5, 5.0), LogUniform()):
+    for prior in (LogNormal(0.5, 1.0), LogNormal(0.5, 1.0, common=2.0), Gamma(2.5, 5.0), LogUniform()):
         assert from_dict(json.loads(json.dumps(prior.to_dict()))) == prior
 
 
@@ -674,6 +695,7 @@ def test_bad_input_says_what_was_expected_and_what_came(function, change, error,
         (lambda gp, X, y: sample(gp, X, y, burn_in=-1), "expected burn_in as a whole number of at least 0, got -1"),
         (lambda gp, X, y: LogNormal(-1.0, 1.0), "expected a positive finite median, got LogNormal"),
         (lambda gp, X, y: LogNormal(1.0, 0.0), "expected a positive finite scale, got LogNormal"),
+        (lambda gp, X, y: LogNormal(1.0, 1.0, -1.0), "expected a positive finite common, got LogNormal"),
         (lambda gp, X, y: Gamma(math.inf, 1.0), "expected a positive finite shape, got Gamma"),
         (lambda gp, X, y: Gamma(1.0, math.nan), "expected a positive finite rate, got Gamma"),
         (lambda gp, X, y: Gamma("2", 1.0), "expected a positive finite shape, got Gamma"),

@@ -21,18 +21,18 @@ RNG = np.random.default_rng(3)
 X = RNG.random((18, 2))
 Y = np.sin(4 * X[:, 0]) + X[:, 1] + 0.05 * RNG.normal(size=18)
 Y = (Y - Y.mean()) / Y.std()
-PRIORS = {"lengthscale": LogNormal(0.2, 0.35), "noise": LogNormal(0.05, 1.0)}
+PRIORS = {"lengthscale": LogNormal(0.2, 0.35, common=1.0), "noise": LogNormal(0.05, 1.0)}
 MIDDLE = GP(SE([0.4, 0.6]), 0.1)
 
 
-def test_with_all_else_known_weights_are_likelihood_times_a_wide_prior():
+def test_with_all_else_known_weights_are_likelihood_times_prior():
     fixed = ("noise", "mean", "variance")
-    gps, weights = Weighing(X, Y, None, PRIORS, {}, fixed).around(MIDDLE)
+    gps, weights = Weighing(X, Y, None, PRIORS, fixed).around(MIDDLE)
     assert len(gps) > 1 and sum(weights) == pytest.approx(1)
 
     def plausible(gp):
-        away = np.mean(np.log(np.array(gp.kernel.lengthscale) / 0.2))
-        return log_likelihood(gp, X, Y)[0] - 0.5 * away**2
+        away = np.mean(np.log(np.array(gp.kernel.lengthscale) / 0.2))  # of variance 1² + 0.35²/2, as both are
+        return log_likelihood(gp, X, Y)[0] - 0.5 * away**2 / (1 + 0.35**2 / 2)
 
     expected = np.array([plausible(gp) for gp in gps])
     assert np.log(weights) - np.log(weights[0]) == pytest.approx(expected - expected[0], abs=1e-6)
@@ -42,14 +42,14 @@ def test_with_all_else_known_weights_are_likelihood_times_a_wide_prior():
         assert ratio[0] == pytest.approx(ratio[1]), "one factor for all lengthscales"
 
 
-def test_a_prior_of_ones_own_is_not_widened():
+def test_a_definite_prior_leaves_one_model():
     narrow = {"lengthscale": LogNormal(0.4, 1e-3)}
-    gps, weights = Weighing(X, Y, None, PRIORS | narrow, narrow, ()).around(GP(SE([0.4, 0.4]), 0.1))
+    gps, weights = Weighing(X, Y, None, PRIORS | narrow, ()).around(GP(SE([0.4, 0.4]), 0.1))
     assert len(gps) == 1 and weights == [1.0]
 
 
 def test_the_signal_variance_is_the_most_plausible_one_for_its_noise():
-    (gp,), _ = Weighing(X, Y, None, {}, {}, ("lengthscale", "mean")).around(MIDDLE)
+    (gp,), _ = Weighing(X, Y, None, {}, ("lengthscale", "mean")).around(MIDDLE)
     a = 0.5 * (6 + len(Y))
     wider = (a / (a - 1)) ** 2
     v, ratio = gp.kernel.variance / wider, gp.noise / math.sqrt(gp.kernel.variance)
@@ -64,12 +64,12 @@ def test_the_signal_variance_is_the_most_plausible_one_for_its_noise():
 
 def test_a_known_noise_stays_and_the_variance_is_searched():
     large = 3.0 * Y
-    gps, _ = Weighing(X, large, None, PRIORS, {}, ("noise",)).around(MIDDLE)
+    gps, _ = Weighing(X, large, None, PRIORS, ("noise",)).around(MIDDLE)
     assert all(gp.noise == 0.1 for gp in gps)
     assert all(gp.kernel.variance > 2 for gp in gps), "values three times as large"
     known = np.full(len(Y), 0.3)
     known[::2] = np.nan
-    assert all(gp.noise == MIDDLE.noise for gp in Weighing(X, Y, known, PRIORS, {}, ()).around(MIDDLE)[0])
+    assert all(gp.noise == MIDDLE.noise for gp in Weighing(X, Y, known, PRIORS, ()).around(MIDDLE)[0])
 
 
 @pytest.mark.parametrize(("length", "shorter"), [(0.06, True), (1.0, False)])
@@ -79,13 +79,13 @@ def test_the_data_decide_whether_shorter_or_longer_scales_count(length, shorter)
         size=60
     )
     middle = GP(SE([0.25, 0.25]), 0.05)
-    gps, weights = Weighing(inputs, rough / rough.std(), None, PRIORS, {}, ()).around(middle)
+    gps, weights = Weighing(inputs, rough / rough.std(), None, PRIORS, ()).around(middle)
     mean = np.dot(weights, [np.log(gp.kernel.kernel.lengthscale[0] / 0.25) for gp in gps])
     assert mean < -0.4 if shorter else mean > 0.4
 
 
 def test_data_that_no_factor_explains_leave_the_model_as_it_is():
-    (gp,), weights = Weighing(X, np.full(18, np.nan), None, PRIORS, {}, ()).around(MIDDLE)
+    (gp,), weights = Weighing(X, np.full(18, np.nan), None, PRIORS, ()).around(MIDDLE)
     assert gp is MIDDLE and weights == [1.0]
 
 

@@ -213,14 +213,8 @@ class _Target(NamedTuple):
             likelihood, gradient, m = _evidence(self.gp_at(u), *self.data, mean, slopes)
         except NotFiniteError:  # values of a kernel of one's own, far from where it was meant to be
             likelihood, gradient, m = -math.inf, np.zeros(len(u)), float(u[-1])
-        density = likelihood
-        for i in np.flatnonzero(self.free).tolist():
-            if prior := self.priors[i]:
-                log_prior, slope = prior.log_density(float(u[i]))
-                density += log_prior
-                if slopes:
-                    gradient[i] += slope
-        return density, gradient, likelihood, m
+        log_prior, by_prior = named.joint_log_density(self.priors, u)
+        return likelihood + log_prior, gradient + by_prior if slopes else gradient, likelihood, m
 
 
 def _climb(target: _Target, start: Array, iterations: int) -> Fit:
@@ -306,7 +300,7 @@ def _target(gp: GP, data: Data, priors: Mapping[str, Prior], fixed: Iterable[str
     held |= {"noise": True} if noise is not None and not np.isnan(noise).any() else {}
     held |= {"mean": True} if isinstance(gp.mean, LinearMean) else {}
     free = [not named.lookup(held, name) for name in names]
-    chosen = [named.lookup(priors, name) for name in names]
+    chosen = [named.lookup(priors, name) if learned else None for name, learned in zip(names, free, strict=True)]
     residual = y - (y.mean() if free[-1] else gp.prior_mean(X))
     s = named.output_unit(y, residual, math.sqrt(float(gp.kernel.diag(X).mean())) or gp.noise)
     scales = [*named.units(gp.kernel, X, s**2), (s, s)]

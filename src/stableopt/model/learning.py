@@ -275,7 +275,7 @@ class Learned(Value):
         if self.method == "bayes":
             gps = sample(start, *data, self.samples, burn_in=self.burn_in, thin=self.thin, **search)
         elif self.method == "mixture":
-            weighing = Weighing(*data, search["noise"], search["priors"], dict(self.priors), search["fixed"])
+            weighing = Weighing(*data, search["noise"], search["priors"], search["fixed"])
             gps, weights = weighing.around(start)
         single = _in_units(start, centre, unit) if self.method == "mixture" else None
         return Belief(tuple(_in_units(gp, centre, unit) for gp in gps), t, tuple(weights), single)

@@ -52,9 +52,11 @@ def distinct(kernel: Kernel, X: Array, share: float) -> int:
 
 
 def most_unusual(residuals: Array) -> int | None:
-    """Which observation is unlike all others, if one is: far from what they say, and much farther than they are."""
-    sizes = np.abs(residuals)
-    if len(sizes) < _FEW:
+    """Which observation is unlike all others, if one is: far from what they say, and much farther than they are.
+
+    An outlier also shifts what is expected of the others, all by about as much: they are compared with their median.
+    """
+    if len(residuals) < _FEW:
         return None
-    first = int(np.argmax(sizes))
-    return first if sizes[first] > max(_FAR, _TIMES * float(np.median(sizes))) else None
+    first, away = int(np.argmax(np.abs(residuals))), np.abs(residuals - np.median(residuals))
+    return first if abs(residuals[first]) > _FAR and away[first] > _TIMES * np.median(away) else None

@@ -32,12 +32,12 @@ from stableopt.base.arrays import Array
 from stableopt.model.algebra import Kernel, Scaled
 from stableopt.model.factors import NOISE_FLOOR
 from stableopt.model.gp import GP
-from stableopt.model.hyperparameters import LogNormal, Prior, is_named, kind, lookup, natural_names
+from stableopt.model.hyperparameters import Prior, is_named, joint_log_density, kind, lookup, natural_names
 
 _STEP = 0.5  # between factors, as logs
 _STEPS = 2  # to each side
 _PRIOR = 6.0  # outputs are standardised: v is near 1
-_SPREAD = 1.0  # of the prior of the factor, as a log: rough functions are not ruled out
+_ALONG = {"lengthscale": 1.0, "correlation": 2.0}  # powers of s
 _CLIMB = 0.7  # step of the search for η or v, as a log
 _LEAST = 0.01  # weight that is worth its time
 
@@ -60,9 +60,6 @@ class Weighing:
     noise: Array | None
     """Known standard deviations of single observations; NaN where the noise of the model counts."""
     priors: Mapping[str, Prior]
-    """A user's own, then the defaults."""
-    own: Mapping[str, Prior]
-    """A user's own alone: a wide prior stands for the default one of lengthscales."""
     fixed: tuple[str, ...]
     """Names of hyperparameters that stay as they are."""
 
@@ -89,20 +86,14 @@ class Weighing:
 
     def _moves(self, kernel: Kernel) -> Array:
         """How the coordinates of a kernel change with log s."""
-        along = {"lengthscale": 1.0, "correlation": 2.0}
         names = natural_names(kernel)
-        return np.array([0.0 if is_named(name, self.fixed) else along.get(kind(name), 0.0) for name in names])
+        return np.array([0.0 if is_named(name, self.fixed) else _ALONG.get(kind(name), 0.0) for name in names])
 
     def _log_prior(self, kernel: Kernel) -> float:
         """Of the hyperparameters that move with s."""
-        density, usual = 0.0, []
-        for name, u in zip(natural_names(kernel), np.array(kernel.params).tolist(), strict=True):
-            prior = lookup(self.priors, name)
-            if kind(name) == "lengthscale" and lookup(self.own, name) is None and isinstance(prior, LogNormal):
-                usual.append((u - math.log(prior.median)) / _SPREAD)
-            elif kind(name) in ("lengthscale", "correlation") and prior is not None:
-                density += prior.log_density(u)[0]
-        return density - (0.5 * float(np.mean(usual)) ** 2 if usual else 0.0)
+        names = natural_names(kernel)
+        moved = [lookup(self.priors, name) if kind(name) in _ALONG else None for name in names]
+        return joint_log_density(moved, np.array(kernel.params))[0]
 
     def _fitted(self, gp: GP, kernel: Kernel, start: float) -> _Fitted:
         """The model of this kernel with the best η or v, uphill from where a neighbour's was."""

@@ -49,6 +49,11 @@ class ListedTask:
         """f at all points (n,)."""
         return self.f(cartesian(self._listing.blocks))
 
+    @property
+    def numeric(self) -> int:
+        """How many inputs are numbers."""
+        return sum(block.shape[1] for block in self._listing.blocks)
+
     def value(self, index: Any) -> float:
         """f at a point."""
         return float(self.values[index])
@@ -75,6 +80,11 @@ class MixedTask:
     eps: float
     neighbours: int = 0
     """How many steps of the choice the adversary may go, too."""
+
+    @property
+    def numeric(self) -> int:
+        """How many inputs are numbers."""
+        return 1 if any(isinstance(choice, str) for choice in self.curves) else 2
 
     def value(self, index: Any) -> float:
         """f at a point."""
