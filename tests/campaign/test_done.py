@@ -52,6 +52,66 @@ def test_the_probability_is_that_of_draws_at_all_points(t, eta):
     assert sure == pytest.approx(counted(optimizer, eta), abs=0.08)  # of 512 draws
 
 
+def limited(t):
+    """The same with a quantity that must stay within limits, and is known from other rounds than the value."""
+    stress = so.Constraint("stress", lower=-1.3, upper=0.6, model=so.GP(so.SE(0.3), 0.1))
+    optimizer = so.Optimizer(so.Grid.linspace(0, 1, 21), so.Ball(0.11), so.GP(so.SE(0.2), 0.3), constraints=[stress])
+    for i, x in enumerate(np.linspace(0, 1, 21)[:: 20 // t][:t]):
+        measured = None if i == 1 else {"stress": float(np.cos(4 * x))}
+        optimizer.tell([x], float(np.sin(6 * x)), measured=measured)
+    return optimizer
+
+
+def drawn(gp, rounds, draws, seed):
+    """Draws of a quantity at all points of the list, by dense formulas."""
+    X = np.linspace(0, 1, 21)[:, None]
+    at, y = X[[i for i, _ in rounds]], np.array([value for _, value in rounds])
+    K = gp.kernel(at, at) + gp.noise**2 * np.eye(len(at))
+    mean, fall = gp.kernel(X, at) @ np.linalg.solve(K, y), gp.kernel(X, at) @ np.linalg.solve(K, gp.kernel(at, X))
+    return np.random.default_rng(seed).multivariate_normal(mean, gp.kernel(X, X) - fall, draws, method="svd")
+
+
+@pytest.mark.parametrize("t", [4, 10, 20])
+@pytest.mark.parametrize("eta", [0.05, 0.3])
+def test_with_limits_the_probability_is_that_it_keeps_them_and_none_that_does_is_better(t, eta):
+    optimizer = limited(t)
+    state, reported = optimizer.state, optimizer.report().decision_index
+    f = drawn(so.GP(so.SE(0.2), 0.3), [(r.point_index, r.y) for r in state.rounds], 20_000, 5)
+    stresses = [(r.point_index, r.measured["stress"]) for r in state.rounds if r.measured]
+    g = drawn(so.GP(so.SE(0.3), 0.1), stresses, 20_000, 6)
+    near = [np.abs(np.arange(21) - i) <= 2 for i in range(21)]
+    worst = np.array([f[:, some].min(axis=1) for some in near]).T
+    kept = np.array([(g[:, some].min(axis=1) >= -1.3) & (g[:, some].max(axis=1) <= 0.6) for some in near]).T
+    counting = np.where(kept, worst, -np.inf)
+    right = kept[:, reported] & (counting.max(axis=1) <= worst[:, reported] + eta)
+    found = prospects(state, reported)
+    assert found.sure(eta) == pytest.approx(float(np.mean(right)), abs=0.08)  # of 512 draws
+    assert found.chances.sum() == pytest.approx(float(np.mean(kept.any(axis=1))), abs=0.08)
+
+
+def test_limits_count():
+    """Negative control: without its constraint the same data speak for another decision."""
+    state, reported = limited(10).state, limited(10).report().decision_index
+    assert prospects(state, reported).sure(0.3) > prospects(known(10).state, reported).sure(0.3) + 0.1
+
+
+def test_more_evaluations_help_less_where_more_is_known_with_limits():
+    few, many = (done(o.state, o.report().decision_index, GOOD, 0.2) for o in (limited(4), limited(20)))
+    assert many.improvement < 0.3 < few.improvement
+    assert "it keeps all limits and no decision" in str(many)
+
+
+def test_a_call_with_limits_stops_when_it_is_sure():
+    def f(x):
+        return {"cost": (x[0] - 0.3) ** 2, "stress": 1 - x[0]}
+
+    grid = so.Grid.linspace(0, 1, 21)
+    limits = {"stress": (None, 0.68)}
+    result = so.minimize(f, grid, so.Ball(0.1), value="cost", constraints=limits, evaluations=40, stop_when=0.9)
+    assert result.stopped == "confidence" and result.state.t < 40
+    assert result.feasible == "certified" and result.decision[0] == pytest.approx(0.45)
+
+
 def test_joint_moments_are_those_of_single_points_and_of_a_dense_formula():
     rng = np.random.default_rng(0)
     X, Z = rng.random((9, 2)), rng.random((7, 2))

@@ -330,6 +330,4 @@ def _run(
     from stableopt.campaign.team import Work
 
     f, *options = work
-    if words.limits and limits.stop_when is not None:
-        raise ValueError("expected no stop_when=... beside constraints, got both: use target=..., which knows limits")
     return Call(Work(Measuring(f, words.outputs), *options), words, limits, shown, file).run(data)

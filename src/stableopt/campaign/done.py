@@ -41,7 +41,10 @@ class Done:
 
     @property
     def probability(self) -> float:
-        """That no decision has a worst case that is better by more than ``eta``; NaN where it is too early to say."""
+        """That no decision has a worst case that is better by more than ``eta``; NaN where it is too early to say.
+
+        With constraints: that it keeps all limits, and no decision that keeps them is better by more than ``eta``.
+        """
         return math.nan if self.prospects is None else self.prospects.sure(self.eta)
 
     @cached_property
@@ -65,7 +68,8 @@ class Done:
     def __str__(self) -> str:
         if self.prospects is None:
             return "too early to say"
-        sure = f"{_percent(self.probability)} that no decision is more than {self.eta:.2g} better"
+        kept = "it keeps all limits and " if self.prospects.state.constraints else ""
+        sure = f"{_percent(self.probability)} that {kept}no decision is more than {self.eta:.2g} better"
         more = f"{_percent(self.improvement)} that {AHEAD} more evaluations find one"
         return f"{'' if self.health.trusted else 'if the model were right, '}{sure}, {more}"
 
@@ -79,7 +83,7 @@ def done(state: State, decision: Any, health: Health, eta: float | None) -> Done
     """
     if eta is not None:
         positive(eta, "eta above 0, a difference between worst cases that does not matter")
-    if state.objective.t < FEWEST:
+    if min(output.t for output in (state.objective, *(k.output for k in state.constraints))) < FEWEST:
         return Done(math.nan if eta is None else float(eta), health, None)
     if eta is None:
         y = [r.y for r in valued(state.rounds)]

@@ -228,11 +228,10 @@ class Result(Answer[Decision]):
 
         eta: the difference between worst cases that does not matter: 1 % of the spread of the values by default, or
         the noise of one of them, if that is larger. It is what the model says, from joint draws of the worst cases of
-        all contenders; how often it is right was measured (docs/trust.md).
+        all contenders; how often it is right was measured (docs/trust.md). With constraints, it is about decisions that
+        keep all limits, this one included.
         """
-        if self._state.constraints:
-            raise ValueError("expected an answer without constraints, got one whose contenders may break limits")
-        early = self._state.t < FEWEST
+        early = self._state.objective.t < FEWEST
         return done(self._state, None if early else self.report.decision_index, self.health, eta)
 
     def but(self, stopped: str) -> Result[Decision]:
@@ -256,7 +255,7 @@ class Result(Answer[Decision]):
 
     def _compared(self) -> list[tuple[str, str]]:
         confirmed = isinstance(self.optimizer.algorithm.reporting, Confirmed)
-        known = super()._compared() if self.feasible else [*super()._compared(), ("done", str(self.done()))]
+        known = [*super()._compared(), ("done", str(self.done()))]
         return [*known, *(attacked(self._state, self.report, self.sign) if confirmed else ())]
 
 

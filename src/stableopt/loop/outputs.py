@@ -113,7 +113,7 @@ class Margin(NamedTuple):
     """Bounds on how far inside its limits it stays in the worst case; below 0 it is beyond one."""
 
 
-class _Limit(NamedTuple, Generic[Index]):
+class Limit(NamedTuple, Generic[Index]):
     """One limit of a quantity of which something is known."""
 
     limited: Limited[Index]
@@ -151,9 +151,10 @@ class Limits(ReadOnly, Generic[Index]):
     """Any point that a decision can turn into."""
 
     @cached_property
-    def _limits(self) -> list[_Limit[Index]]:
+    def each(self) -> list[Limit[Index]]:
+        """The limits of which something is known, one by one."""
         known = [(k, k.output.posterior, s) for k, s in zip(self.outputs, self.scales, strict=True)]
-        return [_Limit(k, view, side, s) for k, view, s in known if view is not None for side in k.sides]
+        return [Limit(k, view, side, s) for k, view, s in known if view is not None for side in k.sides]
 
     @property
     def complete(self) -> bool:
@@ -163,7 +164,7 @@ class Limits(ReadOnly, Generic[Index]):
     def margins(self, level: Level) -> list[object]:
         """The margins as functions of points, one for each limit of which something is known."""
         if level not in self._margins:
-            self._margins[level] = [limit.margin(level) for limit in self._limits]
+            self._margins[level] = [limit.margin(level) for limit in self.each]
         return self._margins[level]
 
     @cached_property
@@ -205,7 +206,7 @@ class Limits(ReadOnly, Generic[Index]):
         largest share of β^{1/2} with which all its margins would be guaranteed.
         """
         found = self.solver.maximin(lcb, self.hints, self.margins("lower"))
-        if not self._limits or (found.margin >= 0 and self.complete):
+        if not self.each or (found.margin >= 0 and self.complete):
             return found.decision
         both = zip(self.margins("mean"), self.margins("upper"), strict=True)
         scores = [score(mean, upper, _NARROW) for mean, upper in both]
@@ -228,7 +229,7 @@ class Limits(ReadOnly, Generic[Index]):
 
         The width is half of what is between its bounds: how little is known.
         """
-        found = enumerate(zip(self._limits, self.worst(decision, "lower"), strict=True))
+        found = enumerate(zip(self.each, self.worst(decision, "lower"), strict=True))
         return [(k, c, float(np.ptp(limit.bounds([c.point]))) / 2) for k, (limit, c) in found if c.value < 0]
 
     def known_of(self, decision: Index) -> tuple[Margin, ...]:
@@ -237,7 +238,7 @@ class Limits(ReadOnly, Generic[Index]):
         return tuple(self._margin(k, decision, [b for b in brackets if b[0].limited is k]) for k in self.outputs)
 
     def _margin(
-        self, limited: Limited[Index], decision: Index, brackets: Sequence[tuple[_Limit[Index], Index, float, float]]
+        self, limited: Limited[Index], decision: Index, brackets: Sequence[tuple[Limit[Index], Index, float, float]]
     ) -> Margin:
         unknown = (-math.inf, math.inf)
         ends = {side.sign: unknown for side in limited.sides}
@@ -251,14 +252,14 @@ class Limits(ReadOnly, Generic[Index]):
             margin = min(low for *_, low, _ in brackets), min(high for *_, high in brackets)
         return Margin(limited.name, ends.get(1.0, none), ends.get(-1.0, none), self.seen(point), margin)
 
-    def _brackets(self, decision: Index) -> list[tuple[_Limit[Index], Index, float, float]]:
+    def _brackets(self, decision: Index) -> list[tuple[Limit[Index], Index, float, float]]:
         """Of every limit, where its margin may be smallest, and bounds on it there, in the constraint's units.
 
         Each bound is also looked at where the other one was found: a search may miss a place.
         """
         found = []
         for limit, low, high in zip(
-            self._limits, self.worst(decision, "lower"), self.worst(decision, "upper"), strict=True
+            self.each, self.worst(decision, "lower"), self.worst(decision, "upper"), strict=True
         ):
             lower, upper = low.value, high.value
             if not (low.exact and high.exact):

@@ -10,61 +10,67 @@ draws miss what may be on all others, and are too sure. The points of each are t
 spread of what the adversary can do: no other is likely to be its worst case. A minimum over finitely many points is too
 high, for the reported decision and its rivals alike.
 
+With constraints, the quantity of each is drawn as well, at the points where the contenders may break its limits, and
+contenders are those that may keep all limits. In a draw, a decision that breaks one counts as the worst of all.
+
 Notation
     n, m    contenders, and different points of all of them
-    W       drawn worst cases (draws, n); the reported decision is in column 0
+    W       drawn worst cases (draws, n), −∞ where a limit is broken; the reported decision is in column 0
     η       what difference does not matter (`eta`)
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
 
 from stableopt.base.arrays import Array, Indices
 from stableopt.base.values import ReadOnly
-from stableopt.loop.measurements import Data
-from stableopt.loop.outputs import valued
+from stableopt.loop.drawn import Joint, Playing, shuffled
+from stableopt.loop.measurements import Data, Round
+from stableopt.loop.outputs import Output, Side, valued
 from stableopt.loop.state import State
 from stableopt.model.gp import GP, Posterior
 
 AHEAD = 10  # evaluations that are played through
 _POOL = 192  # decisions of a spread that may be contenders
-_CONTENDERS = 64
+_CONTENDERS = 64  # fewer with constraints, whose points count as well
+_FEWEST = 8
 _POINTS = 12  # of each contender, that count
 _OWN = 48  # of the reported decision
 _DRAWS = 512
 _GAMES = 64  # draws on which more evaluations are played through
-_JITTER = 1e-10  # of the largest variance: what is left of a covariance, and less, is rounding
 
 
-class Joint(NamedTuple):
-    """A model at the points of all contenders."""
+class Aspect(NamedTuple):
+    """The value or one limit, and the points where each contender may be worst by it."""
 
-    weight: float
-    mean: Array
-    covariance: Array
-    noise: float
+    quantity: int
+    """0 is the objective, 1 the quantity of the first constraint."""
+    side: Side
+    """The limit; for the objective, what is above 0."""
+    scale: float
+    certify: float
+    """β^{1/2} of the bounds that certify."""
+    explore: float
+    members: Indices
+    """Numbers of the points of all contenders, one contender after the other."""
+    starts: Indices
+    """Where those of each contender begin (n,)."""
 
-    @classmethod
-    def of(cls, posterior: Posterior, Z: Array, weight: float) -> Joint:
-        mean, covariance = posterior.joint(Z)
-        return cls(weight, mean, covariance, posterior.gp.noise)
+    def own(self, contender: int) -> Indices:
+        """Numbers of the points of one contender."""
+        return np.split(self.members, self.starts[1:])[contender]
 
-    def draws(self, count: int, rng: np.random.Generator) -> Array:
-        """Values of f (count, m)."""
-        largest = max(float(self.covariance.diagonal().max()), sys.float_info.min)
-        L, order, rank, _ = lapack.dpstrf(self.covariance, tol=_JITTER * largest, lower=1)
-        drawn = np.empty((count, len(self.mean)))
-        drawn[:, order - 1] = rng.standard_normal((count, rank)) @ np.tril(L)[:, :rank].T
-        return drawn + self.mean
+    def smallest(self, values: Array, width: Array | float = 0.0) -> Array:
+        """Of values (..., m) of the quantity, the smallest margin of each contender (..., n), plus a width."""
+        margins = self.side.sign * (values - self.side.limit) + width
+        return np.minimum.reduceat(margins[..., self.members], self.starts, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,72 +81,101 @@ class Prospects(ReadOnly):
     decisions: Sequence[Any]
     """Indices of the contenders; the reported decision is the first."""
     points: Sequence[Any]
-    members: Indices
-    """Numbers of the points of all contenders, one contender after the other."""
-    starts: Indices
-    """Where those of each contender begin (n,)."""
-
-    def _smallest(self, values: Array) -> Array:
-        """The smallest of the values (..., m) at the points of each contender (..., n)."""
-        return np.minimum.reduceat(values[..., self.members], self.starts, axis=-1)
+    aspects: Sequence[Aspect]
+    """The value, then every limit."""
 
     @cached_property
-    def _joints(self) -> list[Joint]:
-        state, belief, Z = self.state, self.state.belief, _inputs(self.state, self.points)
-        weights = belief.weights or [1 / len(belief.gps)] * len(belief.gps)
-        return [Joint.of(_conditioned(state, gp), Z, w) for gp, w in zip(belief.gps, weights, strict=True)]
+    def _quantities(self) -> list[list[Joint]]:
+        """The models of the objective, then those of each constraint's quantity, at all points."""
+        state = self.state
+        measured = [(state.objective, list(valued(state.rounds)))]
+        measured += [(k.output, k.rounds(state.rounds)) for k in state.constraints]
+        return [_joints(state, output, rounds, self.points) for output, rounds in measured]
+
+    def _kept(self, smallest: Sequence[Array]) -> Array:
+        """The worst values of the contenders, from the smallest margins of all aspects; −∞ where a limit is broken."""
+        value, *margins = smallest
+        return np.where(np.all([margin >= 0 for margin in margins], axis=0), value, -math.inf) if margins else value
 
     @cached_property
     def worst(self) -> Array:
         """W."""
         rng = np.random.default_rng([self.state.setting.seed, self.state.t])
-        drawn = [joint.draws(math.ceil(joint.weight * _DRAWS), rng) for joint in self._joints]
-        return self._smallest(np.concatenate(drawn))
+        first, *others = self._quantities
+        drawn = [np.concatenate([joint.draws(math.ceil(joint.weight * _DRAWS), rng) for joint in first])]
+        drawn += [np.array([f for _, f in shuffled(joints, len(drawn[0]), rng)]) for joints in others]
+        return self._kept([aspect.smallest(drawn[aspect.quantity]) for aspect in self.aspects])
 
     def sure(self, eta: float) -> float:
-        """The probability that no contender is better than the reported decision by more than η."""
-        return float(np.mean(self.worst.max(axis=1) - self.worst[:, 0] <= eta))
+        """The probability that the reported decision keeps all limits, and no contender is better by more than η."""
+        kept = self.worst[self.worst[:, 0] > -math.inf]
+        return float(np.sum(kept.max(axis=1) - kept[:, 0] <= eta) / len(self.worst))
 
     @cached_property
     def chances(self) -> Array:
-        """How likely each contender is the best of them (n,)."""
-        return np.bincount(self.worst.argmax(axis=1), minlength=len(self.decisions)) / len(self.worst)
+        """How likely each contender is the best of them (n,); less than 1 in all if perhaps none keeps all limits."""
+        possible = self.worst[self.worst.max(axis=1) > -math.inf]
+        return np.bincount(possible.argmax(axis=1), minlength=len(self.decisions)) / len(self.worst)
 
     @cached_property
     def gains(self) -> Array:
         """By how much the reported decision's worst case would improve with `AHEAD` more evaluations, drawn by drawn.
 
         StableOpt is played on draws of f, at the points of the contenders: f is measured where it says, with noise, the
-        hyperparameters stay as they are, and what it would then report is compared with the decision of now.
+        hyperparameters stay as they are, and what it would then report is compared with the decision of now. To keep
+        limits that the decision of now breaks is an infinite gain.
         """
         rng = np.random.default_rng([self.state.setting.seed, self.state.t, AHEAD])
-        gains: list[float] = []
-        for joint in self._joints:
+        first, *others = self._quantities
+        games: list[list[Playing]] = []
+        for joint in first:
             drawn = joint.draws(math.ceil(joint.weight * _GAMES), rng)
-            gains += [self._played(joint, f, rng.standard_normal(AHEAD)) for f in drawn]
-        return np.array(gains)
+            games += [[Playing(joint, f, rng.standard_normal(AHEAD))] for f in drawn]
+        for joints in others:
+            for game, (joint, f) in zip(games, shuffled(joints, len(games), rng), strict=True):
+                game.append(Playing(joint, f, rng.standard_normal(AHEAD)))
+        return np.array([self._played(game) for game in games])
 
-    def _played(self, joint: Joint, f: Array, errors: Array) -> float:
-        mean, covariance = joint.mean.copy(), joint.covariance.copy()
-        own = np.split(self.members, self.starts[1:])
-        certify, explore = math.sqrt(self.state.beta), math.sqrt(self.state.explore)
-        for error in errors.tolist():
-            std = np.sqrt(np.maximum(covariance.diagonal(), 0.0))
-            d = int(np.argmax(self._smallest(mean + explore * std)))  # Alg. 1, line 2
-            z = int(own[d][np.argmin((mean - certify * std)[own[d]])])  # Alg. 1, line 3
-            variance = covariance[z, z] + joint.noise**2
-            if variance <= 0:
+    def _played(self, game: Sequence[Playing]) -> float:
+        for _ in range(AHEAD):
+            z = self._doubtful(game, self._promising(game))
+            learned = [quantity.measure(z) for quantity in game]
+            if not any(learned):
                 break
-            k = covariance[:, z].copy()
-            mean += k * ((f[z] + joint.noise * error - mean[z]) / variance)
-            covariance -= np.outer(k, k / variance)
-        lower = self._smallest(mean - certify * np.sqrt(np.maximum(covariance.diagonal(), 0.0)))
-        worst = self._smallest(f)
-        return float(worst[int(np.argmax(lower))] - worst[0])
+        lower = self._kept([a.smallest(game[a.quantity].mean, -a.certify * game[a.quantity].std) for a in self.aspects])
+        truth = self._kept([a.smallest(game[a.quantity].f) for a in self.aspects])
+        reported = int(np.argmax(lower)) if lower.max() > -math.inf else 0  # what none replaces stays
+        return float(truth[reported] - truth[0]) if truth[reported] != truth[0] else 0.0
+
+    def _promising(self, game: Sequence[Playing]) -> int:
+        """Alg. 1, line 2: the best ucb of those that may keep all limits, or the one that comes closest."""
+        upper = [a.smallest(game[a.quantity].mean, a.explore * game[a.quantity].std) for a in self.aspects]
+        kept = self._kept(upper)
+        if kept.max() > -math.inf:
+            return int(np.argmax(kept))
+        closest = [u / a.scale for a, u in zip(self.aspects[1:], upper[1:], strict=True)]
+        return int(np.argmax(np.min(closest, axis=0)))
+
+    def _doubtful(self, game: Sequence[Playing], d: int) -> int:
+        """Alg. 1, line 3: where the decision may be worst, or may break a limit, whichever is less known.
+
+        What is known of the value and of a limit is compared in units of their priors. A run compares prices
+        (`rules`), which take a search each.
+        """
+        found = []
+        for aspect in self.aspects:
+            known, own = game[aspect.quantity], aspect.own(d)
+            width = aspect.certify * known.std[own]
+            lower = aspect.side.sign * (known.mean[own] - aspect.side.limit) - width
+            at = int(np.argmin(lower))
+            if aspect.quantity == 0 or lower[at] < 0:
+                found.append((width[at] / aspect.scale, int(own[at])))
+        return max(found)[1]
 
 
 def prospects(state: State[Any], decision: Any) -> Prospects:
     """The contenders of the decision that is reported."""
+    limits = state.limits.each
     own = _Places.of(state, decision, _OWN)
     best = state.certificate(decision).optimum.decision
     spread = state.candidates()
@@ -149,19 +184,31 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
     around = around[:: max(1, len(around) // _OWN)]
     pool = [best, *state.tried(), *(state.decision_of(z) for z in (*around, *spread))]
     rivals = [_Places.of(state, rival, _POINTS) for rival in dict.fromkeys(pool) if rival != decision]
-    rivals = [each for each in rivals if each.upper > own.lower]
-    places = [own, *(rivals if len(rivals) <= _CONTENDERS else _apart(state, rivals))]
-    number = {z: i for i, z in enumerate(dict.fromkeys(z for each in places for z in each.points))}
-    members = np.array([number[z] for each in places for z in each.points], dtype=np.intp)
-    starts = np.cumsum([0, *(len(each.points) for each in places[:-1])]).astype(np.intp)
-    return Prospects(state, [each.decision for each in places], list(number), members, starts)
+    rivals = [each for each in rivals if each.margin[1] >= 0 and (each.upper > own.lower or own.margin[0] < 0)]
+    most = max(_FEWEST, _CONTENDERS // (1 + len(limits)))
+    places = [own, *(rivals if len(rivals) <= most else _apart(state, rivals, most))]
+    number = {z: i for i, z in enumerate(dict.fromkeys(z for each in places for some in each.points for z in some))}
+
+    def aspect(k: int, quantity: int, side: Side, scale: float, betas: tuple[float, float]) -> Aspect:
+        members = np.array([number[z] for each in places for z in each.points[k]], dtype=np.intp)
+        starts = np.cumsum([0, *(len(each.points[k]) for each in places[:-1])]).astype(np.intp)
+        certify, explore = map(math.sqrt, betas)
+        return Aspect(quantity, side, scale, certify, explore, members, starts)
+
+    value = aspect(0, 0, Side(1.0, 0.0), state.scale(state.objective), (state.beta, state.explore))
+    kept = [
+        aspect(k, 1 + state.constraints.index(m.limited), m.side, m.scale, (m.limited.beta, m.limited.explore))
+        for k, m in enumerate(limits, start=1)
+    ]
+    return Prospects(state, [each.decision for each in places], list(number), [value, *kept])
 
 
-def _apart(state: State[Any], rivals: Sequence[_Places]) -> list[_Places]:
+def _apart(state: State[Any], rivals: Sequence[_Places], most: int) -> list[_Places]:
     """Of many rivals, one after the other: the most promising one if the values of those before were known."""
-    mean, covariance = _conditioned(state, state.belief.likely).joint(_inputs(state, [each.place for each in rivals]))
+    places = _inputs(state, [each.place for each in rivals], state.objective)
+    mean, covariance = _conditioned(state, state.objective, valued(state.rounds), state.belief.likely).joint(places)
     mean, covariance, chosen = mean.copy(), covariance.copy(), []
-    for _ in range(_CONTENDERS):
+    for _ in range(most):
         variance = np.maximum(covariance.diagonal(), 0.0)
         best = int(np.argmax(mean + math.sqrt(state.beta) * np.sqrt(variance)))
         chosen.append(rivals[best])
@@ -171,31 +218,51 @@ def _apart(state: State[Any], rivals: Sequence[_Places]) -> list[_Places]:
     return chosen
 
 
-def _inputs(state: State[Any], points: Sequence[Any]) -> Array:
-    return state.setting.inputs(points, state.objective.learned is not None)
+def _joints(state: State[Any], output: Output[Any], rounds: Sequence[Round[Any]], points: Sequence[Any]) -> list[Joint]:
+    belief, Z = output.belief, _inputs(state, points, output)
+    weights = belief.weights or [1 / len(belief.gps)] * len(belief.gps)
+    parts = zip(belief.gps, weights, strict=True)
+    return [Joint.of(_conditioned(state, output, rounds, gp), Z, weight) for gp, weight in parts]
 
 
-def _conditioned(state: State[Any], gp: GP) -> Posterior:
-    data = Data.of(valued(state.rounds))
-    return gp.condition(_inputs(state, data.points), data.y, state.belief.noise_of(len(data.y), data.noise))
+def _inputs(state: State[Any], points: Sequence[Any], output: Output[Any]) -> Array:
+    return state.setting.inputs(points, output.learned is not None)
+
+
+def _conditioned(state: State[Any], output: Output[Any], rounds: Sequence[Round[Any]], gp: GP) -> Posterior:
+    data = Data.of(rounds)
+    noise = output.belief.noise_of(len(data.y), data.noise)
+    return gp.condition(_inputs(state, data.points, output), data.y, noise)
 
 
 class _Places(NamedTuple):
-    """A decision, and the points where it may be worst."""
+    """A decision, and the points where it may be worst, or break a limit."""
 
     decision: Any
-    points: list[Any]
+    points: list[list[Any]]
+    """By the value, then by every limit."""
     place: Any
-    """Of these, the one with the smallest ucb."""
+    """The point with the smallest ucb."""
     lower: float
     upper: float
+    margin: tuple[float, float]
+    """Bounds on the smallest margin of all limits; infinite without any."""
 
     @classmethod
     def of(cls, state: State[Any], decision: Any, most: int) -> _Places:
         points = list(state.setting.candidates(decision))
         if most == _OWN:  # searched for once more: its worst case is in every comparison
             points.append(state.pessimistic(decision).point)
-        lower, upper = state.bounds(points)
-        order = np.argsort(lower, kind="stable")[:most]
-        kept = [points[i] for i in order if lower[i] <= upper.min()]
-        return cls(decision, kept, points[int(np.argmin(upper))], float(lower.min()), float(upper.min()))
+            points += [found.point for found in (state.limits.worst(decision, "lower") if state.constraints else ())]
+        bounds = [
+            state.bounds(points),
+            *(limit.bounds(points) for limit in (state.limits.each if state.constraints else ())),
+        ]
+        kept = []
+        for lower, upper in bounds:
+            order = np.argsort(lower, kind="stable")[:most]
+            kept.append([points[i] for i in order if lower[i] <= upper.min()])
+        (lower, upper), *margins = bounds
+        least = [(float(low.min()), float(high.min())) for low, high in margins] or [(math.inf, math.inf)]
+        margin = min(low for low, _ in least), min(high for _, high in least)
+        return cls(decision, kept, points[int(np.argmin(upper))], float(lower.min()), float(upper.min()), margin)
