@@ -11,7 +11,6 @@ import numpy as np
 
 from stableopt.base.checks import positive
 from stableopt.campaign.health import Health
-from stableopt.loop.outputs import valued
 from stableopt.loop.prospects import AHEAD, Prospects, prospects
 from stableopt.loop.state import State
 
@@ -86,7 +85,7 @@ def done(state: State, decision: Any, health: Health, eta: float | None) -> Done
     if min(output.t for output in (state.objective, *(k.output for k in state.constraints))) < FEWEST:
         return Done(math.nan if eta is None else float(eta), health, None)
     if eta is None:
-        y = [r.y for r in valued(state.rounds)]
+        y = [r.y for r in state.valued]
         eta = max(_MATTERS * (max(y) - min(y)), state.belief.likely.noise)
     return Done(float(eta), health, prospects(state, decision))
 

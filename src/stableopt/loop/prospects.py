@@ -33,7 +33,7 @@ from stableopt.base.arrays import Array, Indices
 from stableopt.base.values import ReadOnly
 from stableopt.loop.drawn import Joint, Playing, shuffled
 from stableopt.loop.measurements import Data, Round
-from stableopt.loop.outputs import Output, Side, valued
+from stableopt.loop.outputs import Output, Side
 from stableopt.loop.state import State
 from stableopt.model.gp import GP, Posterior
 
@@ -65,7 +65,8 @@ class Aspect(NamedTuple):
 
     def own(self, contender: int) -> Indices:
         """Numbers of the points of one contender."""
-        return np.split(self.members, self.starts[1:])[contender]
+        ends = np.append(self.starts[1:], len(self.members))
+        return self.members[self.starts[contender] : ends[contender]]
 
     def smallest(self, values: Array, width: Array | float = 0.0) -> Array:
         """Of values (..., m) of the quantity, the smallest margin of each contender (..., n), plus a width."""
@@ -88,7 +89,7 @@ class Prospects(ReadOnly):
     def _quantities(self) -> list[list[Joint]]:
         """The models of the objective, then those of each constraint's quantity, at all points."""
         state = self.state
-        measured = [(state.objective, list(valued(state.rounds)))]
+        measured = [(state.objective, list(state.valued))]
         measured += [(k.output, k.rounds(state.rounds)) for k in state.constraints]
         return [_joints(state, output, rounds, self.points) for output, rounds in measured]
 
@@ -206,7 +207,7 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
 def _apart(state: State[Any], rivals: Sequence[_Places], most: int) -> list[_Places]:
     """Of many rivals, one after the other: the most promising one if the values of those before were known."""
     places = _inputs(state, [each.place for each in rivals], state.objective)
-    mean, covariance = _conditioned(state, state.objective, valued(state.rounds), state.belief.likely).joint(places)
+    mean, covariance = _conditioned(state, state.objective, state.valued, state.belief.likely).joint(places)
     mean, covariance, chosen = mean.copy(), covariance.copy(), []
     for _ in range(most):
         variance = np.maximum(covariance.diagonal(), 0.0)
