@@ -33,7 +33,7 @@ def load(out: Path, problems: Iterable[str], methods: Iterable[str]) -> Runs:
     """What is there; behind a colon, the name of a method may have that of a reporting rule."""
     found: Runs = {}
     for problem in problems:
-        for method in dict.fromkeys(name.split(":")[0] for name in methods):
+        for method in dict.fromkeys(_named(name)[0] for name in methods):
             for file in sorted(out.glob(f"{problem}.{method}.*.json")):
                 record = json.loads(file.read_text())
                 rules: dict[str, dict[int, float]] = {}
@@ -45,12 +45,18 @@ def load(out: Path, problems: Iterable[str], methods: Iterable[str]) -> Runs:
     return found
 
 
+def _named(name: str) -> tuple[str, str]:
+    """The method, and the reporting rule if there is a word behind a colon; numbers belong to the method."""
+    method, _, rule = name.rpartition(":")
+    return (method, rule) if rule.isalpha() and method else (name, "")
+
+
 def regrets(runs: Runs, problem: str, method: str, t: int) -> dict[int, float]:
     """By seed. Ours is scored by its own rule; a rival gets, on every problem, the best of its rules in the mean.
 
     "ours:expected" is ``ours``, scored by what another rule would have reported of the same runs.
     """
-    method, _, rule = method.partition(":")
+    method, rule = _named(method)
     own = {seed: rules for (p, m, seed), rules in runs.items() if (p, m) == (problem, method)}
     if not own:
         return {}

@@ -61,9 +61,9 @@ def _options(name: str, dimension: int) -> dict[str, Any]:
     reporting = REPORTING[changes.pop("report")] if "report" in changes else FRONT_DOOR.algorithm.reporting
     explore = _explore(changes.pop("explore")) if "explore" in changes else FRONT_DOOR.explore
     beta = float(changes.pop("beta")) if "beta" in changes else FRONT_DOOR.beta
-    if "length" in changes:  # median of the prior of lengthscales over √dimension, and its spread, as 0.25:0.5
-        median, spread = map(float, changes.pop("length").split(":"))
-        changes["priors"] = {"lengthscale": LogNormal(median * dimension**0.5, spread)}
+    if "length" in changes:  # the prior of lengthscales: median over √dimension, spread, common spread, as 0.25:0.5:1
+        median, *spreads = map(float, changes.pop("length").split(":"))
+        changes["priors"] = {"lengthscale": LogNormal(median * dimension**0.5, *spreads)}
     algorithm = Algorithm("StableOpt", FRONT_DOOR.algorithm.sampling, reporting)
     return {"gp": Learned(**changes), "algorithm": algorithm, "beta": beta, "explore": explore}
 

@@ -196,3 +196,13 @@ def test_choices_are_what_they_say() -> None:
     problem = PROBLEMS["bumps6"]
     assert np.array_equal(stretched(problem, 5, 0.0), problem.initial(5))
     assert ((stretched(problem, 5, -0.05) % 1) == 0).any() and stretched(problem, 5, 0.1).min() >= 0.1
+
+
+def test_a_colon_names_a_reporting_rule_only_before_a_word(tmp_path):
+    record = {"seed": 0, "stable_value": PROBLEMS["sine"].stable_value}
+    record["reports"] = [{"t": 20, "regret": {"own": 0.5, "expected": 0.25}}]
+    for method in ("ours", "ours-length=0.15:0.35"):
+        results.path(tmp_path, "sine", method, 0).write_text(json.dumps(record))
+    names = ["ours", "ours:expected", "ours-length=0.15:0.35", "ours-length=0.15:0.35:expected"]
+    runs = results.load(tmp_path, ["sine"], names)
+    assert [results.regrets(runs, "sine", name, 20)[0] for name in names] == [0.5, 0.25, 0.5, 0.25]
