@@ -54,7 +54,8 @@ def heavy(modules: set[str]) -> list[str]:
 
 def test_import_is_light():
     free = modules_after("import numpy, scipy.linalg")
-    assert heavy(modules_after("import stableopt") - free) == []
+    assert heavy(modules_after("from stableopt import *") - free) == []
+    assert "numpy" not in modules_after("import stableopt"), "names are loaded when they are asked for"
     assert heavy(modules_after("import scipy.stats") - free), "the check finds nothing where there is something"
 
 

@@ -5,6 +5,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -155,8 +157,27 @@ def test_a_star_import_gives_just_them():
 
 def test_nothing_else_that_looks_public_is_in_the_way():
     submodules = {module.name for module in pkgutil.iter_modules(stableopt.__path__)}
-    visible = {name for name in vars(stableopt) if not name.startswith("_")}
+    visible = {name for name in dir(stableopt) if not name.startswith("_")}
     assert visible - submodules == set(ALL)
+
+
+def test_type_checkers_find_every_name_where_it_is_loaded_from():
+    tree = ast.parse(Path(stableopt.__file__).read_text(encoding="utf-8"))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    told = {node.module: {alias.name for alias in node.names} for node in nodes if node.module.startswith("stableopt.")}
+    assert told == {f"stableopt.{file}": set(names.split(", ")) for file, names in stableopt._FILES.items()}
+
+
+def test_values_are_read_before_a_name_of_the_package_was_used():
+    code = "from stableopt.base.values import from_dict; print(from_dict({'kind': 'LargestFactor', 'at_least': 1.0}))"
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert found.stdout.strip() == "LargestFactor(at_least=1.0)"
+
+
+def test_a_name_that_does_not_exist_is_missing_as_everywhere():
+    assert not hasattr(stableopt, "Maximize")
+    with pytest.raises(ImportError, match="cannot import name 'Maximize'"):
+        exec("from stableopt import Maximize")
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"ALGORITHMS"}))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -121,6 +122,8 @@ def _class(kind: Any, classes: Sequence[type[Value]], where: str) -> type[Value]
     exact = [cls for cls in named if _kind(cls) == kind]
     if len(exact or named) > 1:
         raise ValueError(f"expected one class for {kind!r}, got {exact or named}: leave out all but the right one")
+    if isinstance(kind, str) and not own and kind not in _KINDS:
+        _ = import_module("stableopt").Optimizer  # any public name: then all classes of this package are loaded
     if found := next(iter(exact or named), _KINDS.get(kind) if isinstance(kind, str) else None):
         return found
     if own:
