@@ -45,9 +45,9 @@ def uncertainty(problem: Problem) -> UncertaintySet:
 
 
 def _explore(text: str) -> float | Alternating:
-    """β, or as in 1:4 that and the one of the wide looks."""
-    betas = [float(beta) for beta in text.split(":")]
-    return betas[0] if len(betas) == 1 else Alternating(*betas)
+    """β, or as in 1:4 that and the one of the wide looks, or as in 1:4:16 that of the widest, too."""
+    small, *wide = (float(beta) for beta in text.split(":"))
+    return Alternating(small, wide[0], widest=wide[1] if len(wide) > 1 else None) if wide else small
 
 
 def _options(name: str, dimension: int) -> dict[str, Any]:

@@ -122,6 +122,7 @@ def test_beta_never_decreases(name):
         (lambda: BayesianBox(1, 1.0, 0.01, 1.0, 0.1), "use a larger a"),
         (lambda: Constant(0.0), "beta above 0"),
         (lambda: Alternating(0.0, 4.0), "small above 0"),
+        (lambda: Alternating(1.0, 4.0, widest=0.0), "widest above 0"),
         (lambda: Alternating(1.0, 4.0, 0), "a number of rounds 1, 2, 3, ..., got 0"),
         (lambda: Calibrated(1.0, 3.0, 0.1, 1.0, 10), "confidence strictly between 0 and 1"),
         (lambda: Calibrated(1.0, 3.0, 0.1, 0.95, 10).beta(12), "calibrate for more rounds"),
@@ -140,3 +141,8 @@ def test_alternating_takes_a_wide_look_now_and_then():
     betas = [Alternating(1.0, 4.0, every=2).beta(t) for t in range(1, 8)]
     assert betas == [1.0, 1.0, 1.0, 4.0, 1.0, 4.0, 1.0]
     assert Alternating(2.0, 3.0, every=1).beta(1) == 3.0
+
+
+def test_every_second_wide_look_may_be_wider():
+    betas = [Alternating(1.0, 4.0, every=2, widest=9.0).beta(t) for t in range(1, 11)]
+    assert betas == [1.0, 1.0, 1.0, 9.0, 1.0, 4.0, 1.0, 9.0, 1.0, 4.0]

@@ -90,6 +90,8 @@ class _Known:
             return whole(value, 1, f"a {_COUNTS[name]} of 1 or more")
         if name == "every":
             return whole(value, 1, "every as a number of rounds 1, 2, 3, ...")
+        if name == "widest" and value is None:
+            return None
         if name != "gamma":
             return positive(value, f"a {_POSITIVE.get(name, name.replace('_', ' '))} above 0")
         if value is None or (callable(value) and not isinstance(value, Value)):
@@ -114,15 +116,23 @@ class Alternating(_Known, Schedule):
 
     A small β finds a good decision sooner, and may then stay there for good; a look with a large one now and then leads
     on to a better one. In the first rounds everything is uncertain, and a large one would look at edges only.
+
+    Every second of these looks may be wider than the others: where the large β sees nothing left to find, it questions
+    what the model takes for impossible.
     """
 
     small: float
     large: float
     every: int = 5
+    widest: float | None = None
+    """β of every second look; None: they are all alike."""
     _promise = "betas that alternate promise nothing"
 
     def at(self, t: int, gain: float) -> float:
-        return self.large if t % self.every == 0 and t >= self.every**2 else self.small
+        looks, rest = divmod(t, self.every)
+        if rest or looks < self.every:
+            return self.small
+        return self.large if self.widest is None or looks % 2 else self.widest
 
 
 @dataclass(frozen=True, eq=False)
