@@ -145,4 +145,4 @@ def test_alternating_takes_a_wide_look_now_and_then():
 
 def test_every_second_wide_look_may_be_wider():
     betas = [Alternating(1.0, 4.0, every=2, widest=9.0).beta(t) for t in range(1, 11)]
-    assert betas == [1.0, 1.0, 1.0, 9.0, 1.0, 4.0, 1.0, 9.0, 1.0, 4.0]
+    assert betas == [1.0, 1.0, 1.0, 4.0, 1.0, 9.0, 1.0, 4.0, 1.0, 9.0]

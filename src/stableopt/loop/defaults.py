@@ -5,11 +5,11 @@
                        front door                              paper
     reported           the best guarantee of all decisions     ... of the decisions tried
     β that certifies   6.25: two and a half std                4
-    β that explores    ½, and 6.25 now and then from round 25  the one that certifies
+    β that explores    ½, and 25 or 6.25 now and then          the one that certifies
     initial points     2 more than variables, at least 4       the same; a model that is given on a list needs none
 
 Why the front door differs: the best guarantee of all is never a worse one and had less regret early; exploring with a
-small β had half the regret after 20 evaluations, and the large one now and then leads on from a hill that is only
+small β had half the regret after 20 evaluations, and the large ones now and then lead on from a hill that is only
 second best. Certifying with a larger β keeps promises where the model is learned: `stableopt verify --learned`.
 """
 
@@ -35,9 +35,9 @@ class Defaults(NamedTuple):
 FRONT_DOOR = Defaults(
     Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll()),
     beta=Constant(6.25),
-    # A small β finds a good decision sooner. A large one now and then leads on from a hill that is only second best. It
-    # is the one that certifies, so that these looks also narrow the certificate.
-    explore=Alternating(0.5, 6.25),
+    # A small β finds a good decision sooner. A large one now and then leads on from a hill that is only second best. Half
+    # of these looks have the one that certifies, and also narrow the certificate; half doubt what it says of other hills.
+    explore=Alternating(0.5, 6.25, widest=25.0),
 )
 PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None)
 

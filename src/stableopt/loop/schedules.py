@@ -125,14 +125,14 @@ class Alternating(_Known, Schedule):
     large: float
     every: int = 5
     widest: float | None = None
-    """β of every second look; None: they are all alike."""
+    """β of every second look, those in odd multiples of n; None: they are all alike."""
     _promise = "betas that alternate promise nothing"
 
     def at(self, t: int, gain: float) -> float:
         looks, rest = divmod(t, self.every)
         if rest or looks < self.every:
             return self.small
-        return self.large if self.widest is None or looks % 2 else self.widest
+        return self.widest if self.widest is not None and looks % 2 else self.large
 
 
 @dataclass(frozen=True, eq=False)
