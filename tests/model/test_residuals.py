@@ -51,12 +51,12 @@ def test_residuals_do_not_depend_on_the_unit():
     assert large == pytest.approx(plain, rel=1e-6)
 
 
-def learned_residuals(X, y):
-    """Those of the model that explores, by which the health of a model names an outlier."""
+def learned_posterior(X, y):
+    """That of the model that explores, by which the health of a model names an outlier."""
     learned = Learned()
     belief = learned.learn(X, y, None, learned.first(X.shape[1]))
     assert belief.single is not None
-    return leave_one_out(belief.single.condition(X, y))
+    return belief.single.condition(X, y)
 
 
 @pytest.mark.parametrize("t", [10, 20, 40])
@@ -64,17 +64,32 @@ def learned_residuals(X, y):
 def test_an_outlier_is_named_although_the_model_was_learned_with_it(t, off):
     X, y = data(t, t)
     y[t // 3] += off
-    assert most_unusual(learned_residuals(X, y)) == t // 3
+    assert most_unusual(learned_posterior(X, y)) == t // 3
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_none_is_named_where_all_is_well(seed):
-    assert most_unusual(learned_residuals(*data(25, seed))) is None
+    assert most_unusual(learned_posterior(*data(25, seed))) is None
 
 
 def test_of_few_none_is_unusual():
-    assert most_unusual(np.array([0.0, 0.0, 0.0, 99.0])) is None
-    assert most_unusual(np.array([0.0, 0.0, 0.0, 0.0, -99.0])) == 4
+    X = np.arange(5.0)[:, None]  # so far apart that nothing is foretold
+    y = np.array([0.0, 0.0, 0.0, 99.0, 0.0])
+    gp = GP(SE(0.1), 0.1)
+    assert most_unusual(gp.condition(X[:4], y[:4])) is None
+    assert most_unusual(gp.condition(X, y)) == 3
+
+
+def test_a_value_far_from_all_data_is_not_compared_with_those_that_others_foretell():
+    hill = np.linspace(0.0, 0.1, 30)[:, None]
+    X = np.vstack([hill, [[0.5], [0.75], [1.0]]])
+    posterior = GP(SE(0.3), 0.01).condition(X, 4.0 * X[:, 0] ** 2)
+    assert int(np.argmax(np.abs(leave_one_out(posterior)))) == 32  # the last one is a surprise, and no outlier
+    assert abs(leave_one_out(posterior)[32]) > 3
+    assert most_unusual(posterior) is None
+    wrong = posterior.y.copy()
+    wrong[15] += 1.0
+    assert most_unusual(GP(SE(0.3), 0.01).condition(X, wrong)) == 15
 
 
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5])

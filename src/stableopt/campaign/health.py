@@ -27,7 +27,7 @@ from stableopt.loop.measurements import Data, Round
 from stableopt.loop.outputs import Output, valued
 from stableopt.loop.setting import Setting
 from stableopt.loop.state import State
-from stableopt.model.residuals import distinct, leave_one_out, left_out, most_unusual
+from stableopt.model.residuals import distinct, left_out, most_unusual
 
 _FEWEST = 3  # values, to say anything; and values for each number that is learned
 _UNUSUAL = 0.001  # the chance of a residual that is called unusual, among as many as there are
@@ -84,7 +84,7 @@ def health_of(setting: Setting, output: Output, rounds: Sequence[Round]) -> Heal
     sizes = np.abs(data.y - mean) / np.sqrt(np.maximum(std**2 - posterior.noise_variance, 0.0) + usual**2)
     # One outlier may widen a mixture so far that it is nothing unusual there.
     single = belief.single
-    most = most_unusual(residuals if single is None else leave_one_out(single.condition(*seen)))
+    most = most_unusual(posterior if single is None else single.condition(*seen))
     unusual = [int(i) for i in np.argsort(-sizes, kind="stable") if sizes[i] > far or i == most]
     trials, first = tuple(rounds[i].t for i in unusual), unusual[:1]
     named = trials, float(sizes[first].sum()), float(mean[first[0]]) if first else math.nan

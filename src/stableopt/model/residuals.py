@@ -21,6 +21,7 @@ from stableopt.model.stationary import total
 _FAR = 3.0  # standard deviations: less is not unusual
 _TIMES = 15.0  # the usual residual. One outlier widens the model, so that its own residual is √t at most
 _FEW = 5  # observations: of fewer, none can be called unusual
+_ALIKE = 0.5  # of its standard deviation: others that are known better cannot be compared with it
 
 
 def left_out(posterior: Posterior | Mixture) -> tuple[Array, Array]:
@@ -51,12 +52,18 @@ def distinct(kernel: Kernel, X: Array, share: float) -> int:
     return int(lapack.dpstrf(covariance, tol=share * float(covariance.diagonal().max()), lower=1)[2])
 
 
-def most_unusual(residuals: Array) -> int | None:
+def most_unusual(posterior: Posterior | Mixture) -> int | None:
     """Which observation is unlike all others, if one is: far from what they say, and much farther than they are.
 
     An outlier also shifts what is expected of the others, all by about as much: they are compared with their median.
+    And it is compared with those of which all others know as little: a lone one, far from all data, is no outlier
+    because others, close together, are foretold without an error.
     """
-    if len(residuals) < _FEW:
+    mean, std = left_out(posterior)
+    residuals = (posterior.y - mean) / std
+    first = int(np.argmax(np.abs(residuals)))
+    alike = residuals[std >= _ALIKE * std[first]]
+    if len(alike) < _FEW or abs(residuals[first]) <= _FAR:
         return None
-    first, away = int(np.argmax(np.abs(residuals))), np.abs(residuals - np.median(residuals))
-    return first if abs(residuals[first]) > _FAR and away[first] > _TIMES * np.median(away) else None
+    middle = np.median(alike)
+    return first if abs(residuals[first] - middle) > _TIMES * np.median(np.abs(alike - middle)) else None
