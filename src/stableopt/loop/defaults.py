@@ -35,8 +35,9 @@ class Defaults(NamedTuple):
 FRONT_DOOR = Defaults(
     Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll()),
     beta=Constant(6.25),
-    # A small β finds a good decision sooner. A large one now and then leads on from a hill that is only second best. Half
-    # of these looks have the one that certifies, and also narrow the certificate; half doubt what it says of other hills.
+    # A small β finds a good decision sooner. A large one now and then leads on from a hill that is only second best.
+    # Half of these looks have the β that certifies, so they also narrow the certificate. Half doubt what it says of
+    # other hills.
     explore=Alternating(0.5, 6.25, widest=25.0),
 )
 PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None)
