@@ -25,19 +25,21 @@ class Asking(NamedTuple, Generic[Index]):
     def queries(self, state: State[Index], pending: Sequence[Query[Index]], count: int) -> list[Query[Index]]:
         """What to measure next, while the values of other queries are not in yet."""
         found: list[Query[Index]] = []
+        imagined = imagining(state, [q.point_index for q in pending], [f.point_index for f in state.failures])
         for _ in range(count):
-            found.append(self._query(state, [*pending, *found]))
+            if found:
+                imagined = imagining(imagined, [found[-1].point_index])
+            found.append(self._query(state, imagined, [*pending, *found]))
         lower = state.guarantees([q.decision_index for q in found])
         return [replace(q, lower=low) for q, low in zip(found, lower, strict=True)]
 
-    def _query(self, state: State[Index], pending: Sequence[Query[Index]]) -> Query[Index]:
-        """One of them; its lower bound is not known yet."""
+    def _query(self, state: State[Index], imagined: State[Index], pending: Sequence[Query[Index]]) -> Query[Index]:
+        """One of them, from the state in which all others have their values; its lower bound is not known yet."""
         number = state.t + len(state.failures) + len(pending)
         waiting = [q.point_index for q in pending]
         if number < self.initial or state.objective.t == 0 < self.initial:
             choice = _begin(self.algorithm.sampling, state, number, waiting)
         else:
-            imagined = imagining(state, waiting, [f.point_index for f in state.failures])
             # Who asks for several at once has one search, and the others begin where that ended.
             if [q.t for q in pending] == list(range(number - len(waiting) + 1, number + 1)) and waiting:
                 imagined = replace(imagined, like=(state,))

@@ -157,6 +157,8 @@ class State(ReadOnly, Generic[Index]):
         """
         if self.objective.posterior is None:
             return Choice(decision, self.setting.candidates(decision)[0], -math.inf)
+        if self.like:  # imagined, for another suggestion
+            return self.setting.solver(self.t, brief=True).worst(decision, self.lcb, self._hints)
         return self._worst_case(decision, -math.sqrt(self.beta))
 
     def guarantees(self, decisions: Sequence[Index]) -> list[float]:
@@ -171,7 +173,7 @@ class State(ReadOnly, Generic[Index]):
             low, high = self.intersected.lower, self.intersected.upper
             worst, upper = self._solver.worst(decision, low), self._solver.worst(decision, high).value
             return Certificate(worst, upper, self._solver.maximin(high))
-        worst, highest = self.pessimistic(decision), self._worst_case(decision, math.sqrt(self.beta))
+        worst, highest = (self._worst_case(decision, c) for c in (-math.sqrt(self.beta), math.sqrt(self.beta)))
         if worst.exact and highest.exact:
             return Certificate(worst, highest.value, self.optimum)
         worst, upper = self._bracket(worst, highest)
