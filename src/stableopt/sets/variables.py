@@ -211,8 +211,11 @@ class Float(Range):
         if not low - below <= value <= high + above:
             raise ValueError(f"expected {name} between {low} and {high}, got {value}")
         u = float(self.coordinate(np.array(min(max(float(value), low), high))))
-        if abs(u - self._back(u)) > 1e-12:  # so close to an end that it is the end
-            u = self._back(u)
+        back = self._back(u)
+        if back == u:
+            return [u]
+        if abs(u - back) > 1e-12:  # so close to an end that it is the end
+            u = back
         # The nearest coordinate whose value leads back to it bit for bit, so that a run can be replayed.
         steps = (u + k * np.spacing(u) for i in range(100) for k in ((i, -i) if i else (0,)))
         return [next((float(v) for v in steps if self._back(v) == v), u)]
