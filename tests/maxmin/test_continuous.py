@@ -79,7 +79,7 @@ class BallRegion:
         rows = np.repeat(X, Z.shape[1], axis=0)
         return self.scenario_of(rows, Z.reshape(-1, Z.shape[2])).reshape(*Z.shape[:2], self.width)
 
-    relaxed, count = None, math.inf
+    relaxed, count, few = None, math.inf, True
 
     def decision_index(self, row):
         return tuple(row.tolist())

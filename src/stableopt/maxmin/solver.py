@@ -191,6 +191,10 @@ class Region(Adversary, Protocol):
         """How many decisions there are; infinity if any coordinate is continuous."""
 
     @property
+    def few(self) -> bool:
+        """Whether each discrete variable has so few values that `other_decisions` has all others of each."""
+
+    @property
     def relaxed(self) -> Region | None:
         """The same region with real numbers in place of whole ones, which then have a slope; None if there are none."""
 

@@ -45,6 +45,10 @@ class AttackedDecisions(ReadOnly):
         return self.region.count
 
     @property
+    def few(self) -> bool:
+        return self.region.few
+
+    @property
     def curved(self) -> bool:
         return self.region.curved
 

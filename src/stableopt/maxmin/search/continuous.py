@@ -10,7 +10,8 @@ worst case, and so on. The solver sees a function of points with its gradient; i
     inner     the worst case of a decision, which all of these need                       `inner`
 
 Few decisions are judged one by one instead, by upper bounds first. Whole numbers have no slope, so a search in which
-they are real numbers goes first, and the whole numbers around its answer are starts of the search itself.
+they are real numbers goes first, and the whole numbers around its answer are starts of the search itself; for a
+suggestion only if they have very many values.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ class ContinuousMaxMin:
         self._spread = region.scenarios(self.plan.full(1).scan, seed)
         self._scan = Scan(self.plan, self._spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
-        relaxed = region.relaxed if self._all is None else None
+        # A suggestion finds a few whole numbers by trying them all.
+        relaxed = None if self._all is not None or (brief and region.few) else region.relaxed
         self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
 
     def maximin(
@@ -80,7 +82,7 @@ class ContinuousMaxMin:
         return jointly(self, functions, hints)
 
     def worst(self, decision: Row, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
-        """The worst case of one decision, with the full effort (a brief search: a sound one). Hints near it are tried."""
+        """The worst case of one decision, with the full effort, briefly with a sound one. Hints near it are tried."""
         return self._minima([decision], F, self.known(hints, near=decision))[0]
 
     def minima(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> list[Choice[Row]]:

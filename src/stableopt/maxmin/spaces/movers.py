@@ -18,6 +18,7 @@ from stableopt.maxmin.spaces.projections import into_ball, into_ball_within, int
 from stableopt.sets.spaces import distinct
 from stableopt.sets.variables import Integer, Range
 
+MANY = 64  # values of something discrete: with more, jumps lead to some of them only
 _INSIDE = 1 - 1e-10  # of the way to the end of a range, in coordinates
 
 
@@ -119,6 +120,8 @@ class NormMover(RangeMover):
 
     def _with_steps(self, C: Array, S: Array, ends: tuple[Array, Array] | None = None) -> Array:
         """Whole numbers are projected first, onto whole steps; the others then have what is left of the ball."""
+        if self._whole.all():
+            return self._steps(C, S)
         out, others = np.empty(S.shape), ~self._whole
         out[:, self._whole] = T = self._steps(C, S[:, self._whole])
         left = None if ends is None else (ends[0][:, others], ends[1][:, others])
@@ -280,7 +283,7 @@ class ChoiceMover(Mover):
 def other_rows(rows: Array, own: int) -> Indices:
     """Numbers of rows to jump to from one of them: all others, or of many the nearest ones and some far away."""
     near: Indices = np.arange(len(rows))
-    if len(rows) > 64:
+    if len(rows) > MANY:
         near = np.argsort(np.abs(rows - rows[own]).sum(axis=1), kind="stable")
-        near = np.concatenate([near[:32], near[32 :: (len(rows) - 32) // 32]])
+        near = np.concatenate([near[: MANY // 2], near[MANY // 2 :: (len(rows) - MANY // 2) // (MANY // 2)]])
     return np.asarray(near[near != own])

@@ -24,7 +24,7 @@ from stableopt.base.arrays import Array, Mask, between, cartesian
 from stableopt.base.values import ReadOnly
 from stableopt.maxmin.solver import Choice, Row
 from stableopt.maxmin.spaces.mover import Mover
-from stableopt.maxmin.spaces.movers import ChoiceMover, other_rows
+from stableopt.maxmin.spaces.movers import MANY, ChoiceMover, other_rows
 from stableopt.maxmin.spaces.set_movers import movers_of
 from stableopt.sets.domains import Domain, Points
 from stableopt.sets.spaces import Point, Space, keys_of, space_of
@@ -72,6 +72,10 @@ class SpaceDecisions(ReadOnly):
     @cached_property
     def count(self) -> float:
         return math.prod(math.inf if v.settings is None else len(v.settings) for v in self.space.parts)
+
+    @cached_property
+    def few(self) -> bool:
+        return all(v.settings is None or len(v.settings) <= MANY for v in self.space.parts)
 
     @cached_property
     def discrete(self) -> Mask:

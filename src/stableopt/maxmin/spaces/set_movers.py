@@ -225,14 +225,16 @@ def _perturbing(perturbation: Perturbation, space: Space) -> list[Mover]:
     _check_widths(reach.max(axis=0) + fraction.max(axis=0) * largest, ranges, labels)
     free = np.flatnonzero(ends.max(axis=0) > 0).tolist()  # without the coordinates that cannot change
     order = own.order if isinstance(own, NormBall) else math.inf
-    # A box is one interval for each number: on log scales they have movers of their own.
+    # A box is one interval for each number: whole ones, and those on log scales, have movers of their own.
     box = order == math.inf or len(free) == 1
-    curved = [i for i in free if box and ranges[i].log and not isinstance(ranges[i], Integer)]
-    plain = [i for i in free if i not in curved]
+    stepped = [i for i in free if box and isinstance(ranges[i], Integer)]
+    curved = [i for i in free if box and ranges[i].log and i not in stepped]
+    plain = [i for i in free if i not in (*stepped, *curved)]
     movers: list[Mover] = []
-    if plain:
-        kept = [columns[i] for i in plain], [ranges[i] for i in plain]
-        movers.append(NormMover(*kept, order, reach[:, plain], fraction[:, plain]))
+    for some in (plain, stepped):
+        if some:
+            kept = [columns[i] for i in some], [ranges[i] for i in some]
+            movers.append(NormMover(*kept, order, reach[:, some], fraction[:, some]))
     if curved:
         kept = [columns[i] for i in curved], [ranges[i] for i in curved]
         movers.append(IntervalMover(*kept, reach[:, curved], fraction[:, curved]))
