@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from stableopt import Ball, Space
+from stableopt import Ball, Integer, Rectangle, Space
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.inner import Descent
 from stableopt.maxmin.search.oracle import Oracle
@@ -296,6 +296,22 @@ def test_a_brief_search_is_about_as_good():
         brief, best = ContinuousMaxMin(region, brief=True).maximin(F), thorough.maximin(F)
         lost.append((best.value - thorough.worst(brief.decision, F).value) / spread(F, dim))
     assert np.mean(np.array(lost) > 0.01) <= 1 / 12 and np.median(lost) < 1e-4
+
+
+def test_a_brief_search_finds_whole_numbers_of_few_values():
+    region = SpaceRegion(Space([(0, 1), Integer(1, 30)]), Rectangle([0.05, 1.0]))
+    step = 1 / 29
+    x, k = np.linspace(0, 1, 101), np.arange(30)
+    lost = []
+    for seed in range(5):
+        F = Waves(2, seed)
+        values = F(np.array([(a, b * step) for a in x for b in k])).reshape(101, 30)
+        near = [values[max(0, i - 5) : i + 6].min(axis=0) for i in range(101)]
+        worst = np.array([[row[max(0, j - 1) : j + 2].min() for j in k] for row in near])
+        brief = ContinuousMaxMin(region, brief=True)
+        found = brief.maximin(F).decision
+        lost.append((worst.max() - ContinuousMaxMin(region).worst(found, F).value) / spread(F, 2))
+    assert max(lost) < 0.01
 
 
 @pytest.mark.parametrize("norm", NORMS)

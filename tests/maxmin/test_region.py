@@ -712,6 +712,20 @@ def test_decisions_around_a_relaxed_one_are_whole_and_next_to_it(count):
     assert np.any(np.all(np.abs(X - x)[:, :count] <= 0.5 / 9 + 1e-12, axis=1)), "the nearest"
 
 
+@pytest.mark.parametrize("count", [2, 64, 200])
+def test_few_values_of_a_whole_number_are_all_neighbours(count):
+    region = SpaceRegion(Space([Integer(1, count), (0, 1)]), Rectangle(1.0, columns=[0]))
+    assert region.few == (len(region.other_decisions(np.array([0.0, 0.3]))) == count - 1) == (count <= 64)
+
+
+def test_floats_and_whole_numbers_of_a_box_have_movers_of_their_own():
+    space = Space([(0, 1), Integer(1, 9), (0, 1)])
+    apart = SpaceRegion(space, Rectangle([0.1, 2.0, 0.2])).movers
+    assert [mover.columns for mover in apart] == [[0, 2], [1]] and [mover.discrete for mover in apart] == [False, True]
+    (ball,) = SpaceRegion(space, Ball(2.0, scales=[0.1, 1.0, 0.1])).movers
+    assert ball.columns == [0, 1, 2], "how far one goes limits the others"
+
+
 class Line:
     """A linear function of coordinates."""
 

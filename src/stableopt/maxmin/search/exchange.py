@@ -55,6 +55,7 @@ _NEAR = 1e-3  # of the spread of F: an exchange that comes to where a better one
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
+_NEARBY = 0.05  # radius of the first box of an exchange from where a search for almost the same function ended
 _FEW = 3  # turns from where a search for almost the same function ended, for a suggestion
 _JUMPS = 20  # from one decision to a discrete neighbour, at most
 
@@ -272,9 +273,13 @@ def best_near(inner: InnerSearch, X: Array) -> Candidate:
     """The best decision near one of X (n, d), which were good for a function that is almost the same."""
     X, found, T = _sound(inner, X[highest(inner.minima(X, SCREEN).V[:, 0], 4)])
     i = int(np.argmax(found.V[:, 0]))
+    exchange = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i])
     if inner.plan.brief:
-        return Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i]).few(_FEW)
-    return with_discrete_neighbours(inner, _exchanged(inner, X, found, T, i, None)[0])
+        return exchange.few(_FEW)
+    exchange.radius = _NEARBY
+    end = exchange.run(None)
+    assert end is not None  # only a rival ends an exchange early
+    return with_discrete_neighbours(inner, end)
 
 
 def _sound(inner: InnerSearch, X: Array) -> tuple[Array, Minima, Array]:

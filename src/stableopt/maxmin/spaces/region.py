@@ -74,10 +74,6 @@ class SpaceDecisions(ReadOnly):
         return math.prod(math.inf if v.settings is None else len(v.settings) for v in self.space.parts)
 
     @cached_property
-    def few(self) -> bool:
-        return all(v.settings is None or len(v.settings) <= MANY for v in self.space.parts)
-
-    @cached_property
     def discrete(self) -> Mask:
         """Which coordinates of a decision take finitely many values (d,)."""
         return np.array([v.settings is not None for v in self.space.parts for _ in range(v.width)])
@@ -177,6 +173,10 @@ class SpaceMovers(SpaceDecisions):
 
 class SpaceRegion(SpaceMovers):
     """max over decisions d of min over points in A(d), for a space (or a finite domain with a continuous θ)."""
+
+    @cached_property
+    def few(self) -> bool:
+        return all(v.settings is None or len(v.settings) <= MANY for v in self.space.parts)
 
     @cached_property
     def relaxed(self) -> SpaceRegion | None:
