@@ -13,13 +13,14 @@ Notation
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.inner import Descent, InnerSearch
-from stableopt.maxmin.search.oracle import FAR, Evaluated, Oracle, paired
+from stableopt.maxmin.search.oracle import FAR, Evaluated, Oracle, paired, projected
 from stableopt.maxmin.search.plan import QUICK, Plan
 from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proximal_step, spread_out
 
@@ -158,13 +159,15 @@ class Scan:
     def front(self, inner: InnerSearch, starts: Array) -> Front:
         """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios."""
         oracle, region, share = inner.oracle, self.plan.region, _SHARE * self.plan.budget
-        tried = self._tried(inner, np.concatenate([self.filling, starts]))
+        scenarios = np.concatenate([self._filling_scenarios, self._scenarios(starts)])
+        tried = self._tried(oracle, np.concatenate([self.filling, starts]), scenarios)
         count = int(0.1 * share / (len(self.first) ** 0.5 if region.width > 1 else 1))
         # About this many decisions around the best ones, at distances of all orders up to the box.
         centres = tried.X[spread_out(tried.X, tried.V.min(axis=1), _CENTRES)]
         X, rng = np.repeat(centres, -(-count // len(centres)), axis=0), np.random.default_rng([self.seed, 1])
         away = 10.0 ** rng.uniform(-2, -0.5, (len(X), 1)) * rng.standard_normal(X.shape)
-        around = self._tried(inner, region.clip(X + np.where(oracle.movable, away, 0.0)))
+        X = region.clip(X + np.where(oracle.movable, away, 0.0))
+        around = self._tried(oracle, X, self._scenarios(X))
         tried = _Tried(*(np.concatenate(parts) for parts in zip(tried, around, strict=True)))
         if region.width:
             self._remember(inner, tried)
@@ -179,10 +182,18 @@ class Scan:
         active = lowest(tried.V, self.plan.active)
         return Front(inner, tried.X, np.take_along_axis(tried.S, active[:, :, None], axis=1))
 
-    def _tried(self, inner: InnerSearch, X: Array) -> _Tried:
-        """The decisions with the first scenarios; also with some that fill the set, where the first ones hardly do."""
-        filling = self.plan.region.filling(X, inner.unit[:_CURVED]) if self.plan.region.curved else None
-        return self._against(inner.oracle, X, self.first, filling)
+    @cached_property
+    def _filling_scenarios(self) -> Array:
+        """Those of the space-filling decisions, which are the same for every F."""
+        return self._scenarios(self.filling)
+
+    def _scenarios(self, X: Array) -> Array:
+        """The first ones for these decisions; also some that fill the set, where the first ones hardly do."""
+        region = self.plan.region
+        S = _for_each(X, self.first)
+        if region.curved:
+            S = np.concatenate([S, region.filling(X, self.plan.unit[:_CURVED])], axis=1)
+        return projected(region, X, S)
 
     def _refined(self, inner: InnerSearch, tried: _Tried, size: int) -> _Tried:
         """The best with more of the spread, with more low points, and with some that fill the set, some at a time.
@@ -198,8 +209,8 @@ class Scan:
             if len(low) > count and some.V[0].min() <= -np.partition(-low, count)[count]:
                 break
             also = [inner.near_low_points(some.X, 8), inner.region.filling(some.X, inner.unit[:_FILLING])]
-            more = self._against(inner.oracle, some.X, self.spread[1:13], np.concatenate(also, axis=1))
-            parts.append(some.beside(more.S, more.V))
+            S = inner.oracle.project(some.X, np.concatenate([_for_each(some.X, self.spread[1:13]), *also], axis=1))
+            parts.append(some.beside(S, inner.oracle.values(some.X, S)))
         return _Tried(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     @staticmethod
@@ -211,8 +222,11 @@ class Scan:
         inner.remember(Z[apart], v[apart])
 
     @staticmethod
-    def _against(oracle: Oracle, X: Array, rows: Array, also: Array | None = None) -> _Tried:
-        """The decisions with all these scenarios (m, q), and with some of their own (n, k, q)."""
-        S = np.broadcast_to(rows, (len(X), *rows.shape))
-        S = oracle.project(X, S if also is None else np.concatenate([S, also], axis=1))
+    def _tried(oracle: Oracle, X: Array, S: Array) -> _Tried:
+        """The decisions with scenarios of their own (n, m, q)."""
         return _Tried(X, S, oracle.values(X, S))
+
+
+def _for_each(X: Array, S: Array) -> Array:
+    """The same scenarios (m, q) for each of the decisions (n, m, q)."""
+    return np.broadcast_to(S, (len(X), *S.shape))

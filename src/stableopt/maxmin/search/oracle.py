@@ -33,6 +33,11 @@ def paired(X: Array, S: Array) -> tuple[Array, Array]:
     return np.repeat(X, S.shape[1], axis=0), S.reshape(S.shape[0] * S.shape[1], S.shape[2])
 
 
+def projected(region: Region, X: Array, S: Array) -> Array:
+    """The nearest allowed scenarios, for S (n, m, q)."""
+    return region.project(*paired(X, S)).reshape(S.shape) if S.size else S
+
+
 class Evaluated(NamedTuple):
     """F at pairs of decisions and scenarios."""
 
@@ -144,7 +149,7 @@ class Oracle:
 
     def project(self, X: Array, S: Array) -> Array:
         """The nearest allowed scenarios, for S (n, m, q)."""
-        return self.region.project(*paired(X, S)).reshape(S.shape) if S.size else S
+        return projected(self.region, X, S)
 
     def _saw(self, v: Array, each: int) -> None:
         if len(v):
