@@ -18,7 +18,7 @@ from stableopt.model.gp import Posterior
 from stableopt.model.mixtures import Mixture
 from stableopt.model.stationary import total
 
-_FAR = 3.0  # standard deviations: less is not unusual
+_FAR, _VERY_FAR = 3.0, 5.0  # standard deviations: less is not unusual; more is no chance
 _TIMES = 15.0  # the usual residual. One outlier widens the model, so that its own residual is √t at most
 _FEW = 5  # observations: of fewer, none can be called unusual
 _ALIKE = 0.5  # of its standard deviation: others that are known better cannot be compared with it
@@ -57,13 +57,14 @@ def most_unusual(posterior: Posterior | Mixture) -> int | None:
 
     An outlier also shifts what is expected of the others, all by about as much: they are compared with their median.
     And it is compared with those of which all others know as little: a lone one, far from all data, is no outlier
-    because others, close together, are foretold without an error.
+    because others, close together, are foretold without an error. One that no chance explains is compared with all.
     """
     mean, std = left_out(posterior)
     residuals = (posterior.y - mean) / std
     first = int(np.argmax(np.abs(residuals)))
-    alike = residuals[std >= _ALIKE * std[first]]
-    if len(alike) < _FEW or abs(residuals[first]) <= _FAR:
+    size = abs(residuals[first])
+    others = residuals if size > _VERY_FAR else residuals[std >= _ALIKE * std[first]]
+    if len(others) < _FEW or size <= _FAR:
         return None
-    middle = np.median(alike)
-    return first if abs(residuals[first] - middle) > _TIMES * np.median(np.abs(alike - middle)) else None
+    middle = np.median(others)
+    return first if abs(residuals[first] - middle) > _TIMES * np.median(np.abs(others - middle)) else None
