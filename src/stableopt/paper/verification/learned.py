@@ -203,14 +203,17 @@ def _kept(rows: Iterable[Row], statement: int) -> list[bool]:
 
 
 def widths(rows: Sequence[Row], control: Sequence[Row]) -> list[float]:
-    """Median width over the control's on smooth families, at each mark."""
+    """The median of widths over the control's for the same function, on smooth families, at each mark.
+
+    Widths differ by orders of magnitude between functions, so medians of both sides apart would hardly be known.
+    """
     smooth = {name for name, family in FAMILIES.items() if family.smooth}
-    ratios = []
-    for t in dict.fromkeys(row.t for row in rows):
-        mine, other = ([row.width for row in some if row.t == t and row.family in smooth] for some in (rows, control))
-        if mine and other:
-            ratios.append(float(np.median(mine) / np.median(other)))
-    return ratios
+    of_control = {(row.family, row.seed, row.t): row.width for row in control if row.family in smooth}
+    ratios: dict[int, list[float]] = {}
+    for row in rows:
+        if other := of_control.get((row.family, row.seed, row.t)):
+            ratios.setdefault(row.t, []).append(row.width / other)
+    return [float(np.median(some)) for some in ratios.values()]
 
 
 def confident(rows: Iterable[Row], least: float = 0.9) -> list[bool]:
