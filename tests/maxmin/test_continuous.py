@@ -4,12 +4,14 @@ The regions here are written from the definitions and share nothing with the lib
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from stableopt import Ball, Integer, Rectangle, Space
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.search.front import Front
 from stableopt.maxmin.search.inner import Descent
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import Budget
@@ -389,6 +391,17 @@ def test_discrete_coordinates_of_decisions_and_scenarios_are_searched(seed):
     assert found.value >= true.max() - 3e-3 * np.ptp(true)
     assert found.value <= brute_minima(region, F, [found.decision], 401)[0] + 1e-6
     assert found.decision[1] in range(7) and found.point[2] in range(5)
+
+
+def test_one_choice_of_discrete_values_does_not_take_all_places_of_a_front():
+    front = object.__new__(Front)
+    X = np.array([[0.1 * i, 0.0] for i in range(6)] + [[0.3, 1.0], [0.7, 1.0]])
+    v = np.array([8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
+    front.X, front.at = X, SimpleNamespace(v=v[:, None])
+    front.oracle = SimpleNamespace(movable=np.array([True, False]))
+    assert front._best(4).tolist() == [0, 1, 6, 7], "half of them, though six are higher than all others"
+    front.oracle.movable = np.array([True, True])
+    assert front._best(4).tolist() == [0, 1, 2, 3]
 
 
 def test_discrete_neighbours_are_reached_where_the_scan_never_was():

@@ -79,11 +79,18 @@ class Front:
             self._activate(worst[fell], fell)
 
     def _best(self, count: int) -> Indices:
-        """The rows with the highest values, but those on the same hill as a higher one come last."""
+        """The rows with the highest values, but those on the same hill as a higher one come last.
+
+        At most half of them share all their discrete values: those of one choice may be many, and slow to become fewer.
+        """
         order = highest(self.at.v.min(axis=1), len(self.X))
         near = np.abs(self.X[order, None] - self.X[None, order]).max(axis=2, initial=0.0) < SAME
         again = np.argmax(near, axis=1) < np.arange(len(order))
-        return np.concatenate([order[~again], order[again]])[:count]
+        order = np.concatenate([order[~again], order[again]])
+        fixed = self.X[order][:, ~self.oracle.movable]
+        before = np.tril((fixed[:, None] == fixed[None]).all(axis=2), -1).sum(axis=1)  # higher ones of the same choice
+        many = before >= (count + 1) // 2
+        return np.concatenate([order[~many], order[many]])[:count]
 
     def _keep(self, rows: Indices) -> None:
         """Go on with these decisions only."""
