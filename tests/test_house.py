@@ -64,6 +64,27 @@ def test_version_is_the_same_everywhere():
     assert stableopt.__version__ == project["version"]
 
 
+# What users bring themselves, if they have it; `typing_extensions` is for type checkers only.
+BROUGHT = {"distributed", "ray", "typing_extensions"}
+CALLED = {"sklearn": "scikit-learn", "PIL": "pillow"}  # packages that are imported by another name
+
+
+def test_every_package_that_is_imported_is_installed_for_users():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(each for name in ("plots", "cli", "experiments", "optuna") for each in extras[name])]  # fmt: skip # noqa: E501
+    declared = {re.split(r"[\[<>=;~ ]", each)[0] for each in wanted}
+    missing = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for package in {name.split(".")[0] for name in names} - sys.stdlib_module_names - BROUGHT - {"stableopt"}:
+                if CALLED.get(package, package) not in declared:
+                    missing.setdefault(package, []).append(path.name)
+    assert missing == {}
+
+
 # ------------------------------------------------------------------------------------------------------------- imports
 
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -144,6 +144,12 @@ def test_init_asks_where_nothing_is_given(folder):
     assert told["constraints"] == {"ash": {"upper": 14}}
 
 
+def test_init_without_answers_says_what_it_expects(folder):
+    result = CliRunner().invoke(app, ["init"], input="temp\n")
+    assert result.exit_code == 2 and "expected answers, or options such as --range" in result.stderr
+    assert not (folder / "stableopt.toml").exists()
+
+
 def test_names_are_printed_as_they_are(folder):
     names = ["größe", "[bold]x[/bold]", ":x: [/b]"]
     run("init", *(part for name in names for part in ("--range", f"{name}=0:1")))

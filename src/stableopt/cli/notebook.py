@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -134,7 +133,7 @@ def _asked_for() -> tuple[dict[str, Any], str, bool]:
         while name := _answer("What else is measured, and has limits (empty: nothing more)"):
             tables["constraints"][name] = _until_good("  its limits (:14, 2: or -2:2)", page.typed_limits)
         return tables, value, typer.confirm("Are small values good?", default=False)
-    except (click.Abort, EOFError):
+    except (typer.Abort, EOFError):
         raise ValueError(
             "expected answers, or options such as --range temperature=20:90: nothing was written"
         ) from None
