@@ -10,12 +10,14 @@ import math
 import pickle
 import sys
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from helpers.refusals import refused, table
 
 import stableopt as so
+from stableopt.campaign import evaluating
 from stableopt.campaign.calls import ObjectiveError
 from stableopt.loop import space as search
 from stableopt.loop.defaults import MOST_FAILURES
@@ -477,6 +479,19 @@ def test_progress_shows_the_guarantee_on_stderr_and_only_if_wanted(monkeypatch):
     assert "2/2" in printed(lambda: climb(evaluations=2), terminal=True)[0]
     text, _ = printed(lambda: climb(failing_at({0}), progress=True, evaluations=2))
     assert "1/2" in text and "2/2" in text, "also while nothing is known"
+
+
+def test_the_line_of_the_progress_takes_a_quarter_of_the_time_at_most(monkeypatch):
+    clock = iter([0.0, 2.0, 5.0, 8.5, 8.5, 9.0, 9.0])  # a report of 2 s; too early; a new one of 0 s; the last one
+    result = climb(evaluations=2)
+    monkeypatch.setattr(evaluating, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with contextlib.redirect_stderr(io.StringIO()) as err:
+        line = evaluating._Line()
+        for number in (1, 2, 3, 4):
+            line.show(result, number, 4)
+    shown = err.getvalue().split("\r\033[K")[1:]
+    assert ["(after" in each for each in shown] == [False, True, False, False]
+    assert shown[1].endswith("(after 1)") and "worst case" in shown[1]
 
 
 # ------------------------------------------------------------------------------------------------- earlier data

@@ -21,6 +21,8 @@ from stableopt.campaign.words import Words
 from stableopt.loop.answers import readable
 from stableopt.loop.defaults import MOST_FAILURES
 
+_PATIENCE = 3  # times as long as a report took, there is no other one in the line of the progress
+
 
 class Call:
     """One call of `maximize` or `minimize`: the loop over its evaluations."""
@@ -96,13 +98,13 @@ class Call:
         return seconds is not None and time.monotonic() - self.started >= seconds and self._known
 
     def _evaluate_from(self, source: Source) -> str:
-        evaluations = self.limits.evaluations
+        evaluations, line = self.limits.evaluations, _Line()
         for number in range(evaluations - self._remaining() + 1, evaluations + 1):
             if self._over():
                 return "time"
             result = self._evaluate_once(source)
             if self.shown:
-                _show(result, number, evaluations)
+                line.show(result, number, evaluations)
             answer = self.callback(result) if self.callback is not None and self._known else None
             if isinstance(answer, bool | np.bool_) and answer:
                 return "callback"
@@ -195,15 +197,33 @@ def _tell(campaign: Campaign, trial: Trial, measured: Outcome) -> None:
         raise
 
 
-def _show(result: Result[Any], done: int, evaluations: int) -> None:
-    """One line that tells how good the answer is by now."""
-    line = f"stableopt {done}/{evaluations}"
-    if result.state.objective.t:
-        worst, better = result.worst_case, result.regret_bound
-        sign = "≥" if result.sign > 0 else "≤"
-        bound = worst.lower if result.sign > 0 else worst.upper
-        line += f"  worst case {sign} {bound:.4g}"
-        if math.isfinite(better):  # an audit knows nothing of other decisions
-            line += f", the best possible is at most {better:.3g} better"
-        line += "" if result.feasible is None else f", limits: {result.feasible}"
-    print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
+class _Line:
+    """One line that tells how good the answer is by now.
+
+    A report may take longer than a suggestion. So there is a new one when the last one is a quarter of the time since
+    it began, or less, and at the end.
+    """
+
+    def __init__(self) -> None:
+        self._words, self._after, self._due = "", 0, -math.inf
+
+    def show(self, result: Result[Any], done: int, evaluations: int) -> None:
+        began = time.monotonic()
+        if began >= self._due or done == evaluations:
+            self._words, self._after = _guarantee(result), done
+            ended = time.monotonic()
+            self._due = ended + _PATIENCE * (ended - began)
+        old = f" (after {self._after})" if self._words and self._after < done else ""
+        print(f"\r\033[Kstableopt {done}/{evaluations}{self._words}{old}", end="", file=sys.stderr, flush=True)
+
+
+def _guarantee(result: Result[Any]) -> str:
+    """What is known of the decision, if anything is."""
+    if not result.state.objective.t:
+        return ""
+    worst, better = result.worst_case, result.regret_bound
+    sign, bound = ("≥", worst.lower) if result.sign > 0 else ("≤", worst.upper)
+    words = f"  worst case {sign} {bound:.4g}"
+    if math.isfinite(better):  # an audit knows nothing of other decisions
+        words += f", the best possible is at most {better:.3g} better"
+    return words + ("" if result.feasible is None else f", limits: {result.feasible}")
