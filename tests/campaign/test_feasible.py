@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import stableopt as so
+from stableopt.campaign import kept
+from stableopt.campaign.health import Health
 from stableopt.campaign.kept import Limit, plain, sentence
 from stableopt.loop.answers import readable
 
@@ -70,6 +72,12 @@ def test_the_answer_says_so_in_plain_words(found):
     assert "stress stays below" in found._repr_html_()
     assert found.healths["stress"].trusted
     assert json.loads(json.dumps(plain(found.constraints)))["stress"]["lowest"] is None
+
+
+def test_a_certificate_of_models_in_doubt_says_so(found, monkeypatch):
+    monkeypatch.setattr(kept, "health_of", lambda *_: Health(False, "too early to trust"))
+    assert "certified, if the models were right: all limits hold for every perturbation" in str(found)
+    assert "the model of stress is too early to trust" in str(found)
 
 
 def test_on_a_list_the_certified_decision_is_that_of_brute_force():

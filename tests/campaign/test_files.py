@@ -159,6 +159,14 @@ def test_a_file_that_is_not_there_is_not_made_by_opening_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_campaign_that_was_closed_says_how_to_go_on(file):
+    campaign = so.Campaign.open(file)
+    campaign.close()
+    with pytest.raises(ValueError, match=r"was closed: Campaign.open\("):
+        campaign.ask()
+    so.Campaign.open(file).ask()
+
+
 def test_an_empty_file_becomes_a_campaign(tmp_path):
     (tmp_path / "lab.db").touch()
     assert so.Campaign(LINE, 0.1, file=tmp_path / "lab.db").ask().number == 1

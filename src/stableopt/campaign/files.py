@@ -190,6 +190,8 @@ def _explanation(path: Path, verb: str, error: sqlite3.Error) -> Exception:
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such table" in str(error):
         return _damaged(path, str(error))
+    if "closed database" in str(error):
+        return ValueError(f"this campaign was closed: Campaign.open({str(path)!r}) goes on with it")
     reasons = {
         "SQLITE_FULL": "the disk is full: make room and try again",
         "SQLITE_READONLY": "it is read-only: change its permissions, or copy it",

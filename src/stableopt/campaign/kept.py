@@ -87,10 +87,13 @@ def lines(answer: Kept, audit: bool = False) -> list[tuple[str, str]]:
     limits = [Limit.of(limited) for limited in answer.state.constraints]
     known = answer.constraints
     doubts = [(name, health.words) for name, health in answer.healths.items() if not health.trusted]
+    said = words[answer.feasible]
+    if doubts and answer.feasible in ("certified", "impossible"):  # a promise that rests on models in doubt
+        said = said.replace(": ", ", if the models were right: ", 1)
     return [
-        ("limits", words[answer.feasible]),
+        ("limits", said),
         *(("", sentence(limit, known[limit.name])) for limit in limits),
-        *(("", f"the model of {name} is {said}") for name, said in doubts),
+        *(("", f"the model of {name} is {doubt}") for name, doubt in doubts),
     ]
 
 
