@@ -15,7 +15,7 @@ from benchmarks.rivals.problems import Problem
 from benchmarks.rivals.worst import stable_optimum
 
 STORED = Path(__file__).with_name("optima.json")
-SCAN, CLIMBS = 800, 5
+SCAN, CLIMBS = 4000, 12
 
 
 def part(name: str) -> str:

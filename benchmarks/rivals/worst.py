@@ -40,9 +40,14 @@ def regret(problem: Problem, decision: Array) -> float:
 
 
 def stable_optimum(problem: Problem, seed: int = 0, scan: int = 20000, climbs: int = 24) -> tuple[Array, float]:
-    """max over decisions of the worst case: a scan, then exchange ascents from the best that are apart."""
+    """max over decisions of the worst case: a scan, then exchange ascents from the best that are apart.
+
+    Every second decision of the scan is stretched beyond the ranges and put back to their ends: it lies on a face.
+    """
     rng = np.random.default_rng(seed)
-    inside = problem.lower + (problem.upper - problem.lower) * rng.random((scan, problem.dimension))
+    unit = rng.random((scan, problem.dimension))
+    unit[::2] = np.clip(0.5 + 1.6 * (unit[::2] - 0.5), 0.0, 1.0)
+    inside = problem.lower + (problem.upper - problem.lower) * unit
     corners = np.array(list(itertools.product(*zip(problem.lower, problem.upper, strict=True))))
     decisions = problem.settled(np.vstack([inside, corners]))
     coarse = scenarios(problem)
