@@ -2,6 +2,7 @@
 the families is held out, finished runs are not repeated, and a model that pretends is found out."""
 
 import itertools
+import math
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -24,6 +25,7 @@ from stableopt.paper.verification.learned import (
     confident,
     run,
     summaries,
+    width_ratio,
     widths,
 )
 
@@ -79,6 +81,13 @@ def test_a_control_that_holds_and_bounds_that_are_wide_are_not_as_they_should_be
     assert [check.ok for check in checks(wide, rows)][-2:] == [False, False]
     pretending = [replace(row, optimum=1.0) for row in rows]
     assert [check.ok for check in checks(rows, pretending)][-1]
+
+
+def test_widths_are_compared_function_by_function():
+    rows = [replace(ROW, family="smooth 2-D", seed=seed, lower=0.0, optimum=1.0) for seed in range(3)]
+    others = [replace(row, optimum=optimum) for row, optimum in zip(rows, (0.5, 2.0, 2.0), strict=True)]
+    assert width_ratio(rows, others) == 0.5 and width_ratio(rows, others[:2]) == 1.25
+    assert math.isnan(width_ratio(rows, []))
 
 
 def test_a_run_is_what_an_optimizer_with_the_defaults_reports():

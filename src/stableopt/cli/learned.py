@@ -20,7 +20,9 @@ from stableopt.paper.verification.learned import (
     Summary,
     checks,
     confident,
+    groups,
     summaries,
+    width_ratio,
 )
 
 
@@ -46,7 +48,7 @@ def gather(measurements: Measurements, step: Callable[[str], None] = lambda what
 
 def table(found: LearnedEvidence) -> Table:
     """Percentages of true statements, and of runs that said that the model is not to be trusted."""
-    ours, control = summaries(found.rows), summaries(found.control)
+    ours, control, some = summaries(found.rows), summaries(found.control), groups(found.rows)
     marks = [t for t in MARKS if any(row.t == t for row in found.rows)]
     title = f"True statements in percent after {' / '.join(map(str, marks))} evaluations (in brackets: the control)"
     shown = Table(title=title, title_justify="left")
@@ -54,11 +56,11 @@ def table(found: LearnedEvidence) -> Table:
     for name in ("runs", "lower", "upper", "optimum", "not trusted", "width / control's", "regret", "(regret)"):
         shown.add_column(name, justify="right")
     for name in sorted({name for name, _ in ours}, key=_last):
-        mine, other = ([some[name, t] for t in marks] for some in (ours, control))
+        mine, other = ([each[name, t] for t in marks] for each in (ours, control))
         cells = [f"{_percent(mine, j)} ({_percent(other, j)})" for j in range(3)]
         untrusted = " ".join(f"{100 * each.untrusted:.0f}" for each in mine)
-        ratios = " ".join(f"{a.width / b.width:.2f}" for a, b in zip(mine, other, strict=True))
-        regrets = (" ".join(f"{each.regret:.3f}" for each in some) for some in (mine, other))
+        ratios = " ".join(f"{width_ratio(some[name, t], found.control):.2f}" for t in marks)
+        regrets = (" ".join(f"{each.regret:.3f}" for each in side) for side in (mine, other))
         shown.add_row(name, str(mine[0].runs), *cells, untrusted, ratios, *regrets)
     right = confident(found.rows)
     shown.caption = f"Sure by 90 % or more that they are done: {len(right)} runs, right in {sum(right)} of these"

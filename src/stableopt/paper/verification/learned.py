@@ -203,17 +203,22 @@ def _kept(rows: Iterable[Row], statement: int) -> list[bool]:
 
 
 def widths(rows: Sequence[Row], control: Sequence[Row]) -> list[float]:
-    """The median of widths over the control's for the same function, on smooth families, at each mark.
+    """The width over the control's on smooth families, at each mark."""
+    smooth = [row for row in rows if FAMILIES[row.family].smooth]
+    marks = dict.fromkeys(row.t for row in smooth)
+    ratios = [width_ratio([row for row in smooth if row.t == t], control) for t in marks]
+    return [ratio for ratio in ratios if not math.isnan(ratio)]
+
+
+def width_ratio(rows: Iterable[Row], control: Iterable[Row]) -> float:
+    """The median of widths over the control's for the same function; NaN if it had none of these.
 
     Widths differ by orders of magnitude between functions, so medians of both sides apart would hardly be known.
     """
-    smooth = {name for name, family in FAMILIES.items() if family.smooth}
-    of_control = {(row.family, row.seed, row.t): row.width for row in control if row.family in smooth}
-    ratios: dict[int, list[float]] = {}
-    for row in rows:
-        if other := of_control.get((row.family, row.seed, row.t)):
-            ratios.setdefault(row.t, []).append(row.width / other)
-    return [float(np.median(some)) for some in ratios.values()]
+    others = {(row.family, row.seed, row.t): row.width for row in control}
+    pairs = [(row.width, others.get((row.family, row.seed, row.t))) for row in rows]
+    ratios = [mine / other for mine, other in pairs if other]
+    return float(np.median(ratios)) if ratios else math.nan
 
 
 def confident(rows: Iterable[Row], least: float = 0.9) -> list[bool]:
@@ -227,23 +232,25 @@ class Summary(NamedTuple):
     runs: int
     true: tuple[float, ...]
     untrusted: float
-    width: float
-    """The median."""
     regret: float
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Summary:
         true = tuple(np.mean([row.true for row in rows], axis=0).tolist())
         untrusted = float(np.mean([not row.trusted for row in rows]))
-        width, regret = float(np.median([row.width for row in rows])), float(np.mean([row.regret for row in rows]))
-        return cls(len(rows), true, untrusted, width, regret)
+        return cls(len(rows), true, untrusted, float(np.mean([row.regret for row in rows])))
 
 
 def summaries(rows: Sequence[Row]) -> Mapping[tuple[str, int], Summary]:
-    """By family and mark; "chosen on", "held out" and "all" are families of families."""
-    groups: dict[tuple[str, int], list[Row]] = {}
+    """By family and mark."""
+    return {key: Summary.of(some) for key, some in groups(rows).items()}
+
+
+def groups(rows: Sequence[Row]) -> Mapping[tuple[str, int], Sequence[Row]]:
+    """Rows by family and mark; "chosen on", "held out" and "all" are families of families."""
+    found: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
         split = "held out" if FAMILIES[row.family].held_out else "chosen on"
         for name in (row.family, split, "all"):
-            groups.setdefault((name, row.t), []).append(row)
-    return {key: Summary.of(some) for key, some in groups.items()}
+            found.setdefault((name, row.t), []).append(row)
+    return found
