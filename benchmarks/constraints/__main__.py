@@ -1,11 +1,13 @@
 """Limits that must hold for every perturbation, against CARBO, BoTorch and a penalty of our own.
 
     python -m benchmarks.constraints run --out DIR      every run that is not there yet, then the table
-    python -m benchmarks.constraints table --out DIR    the table of what is there
+    python -m benchmarks.constraints table [--out DIR]  the table of what is kept, and of what is there
+    python -m benchmarks.constraints keep --out DIR     keep what is there, in kept.jsonl of this folder
     python -m benchmarks.constraints optimum            search the stable optima again
 
 A run is (problem, method, seed): one file with its reports at 30, 60 and 100 evaluations, the 10 initial ones included.
-It is written at every checkpoint, and what is there is skipped. All methods of a seed share initial points and noise.
+It is written at every checkpoint, and what is there is skipped; so is what is kept of rivals, whose runs do not depend
+on this code. All methods of a seed share initial points and noise.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ import numpy as np
 from benchmarks.constraints.problems import PROBLEMS, SLACK, Problem, optimum
 
 CHECKPOINTS = (30, 60, 100)
-METHODS = ("ours", "penalty", "carbo", "botorch")
+RIVALS = ("carbo", "botorch")
+METHODS = ("ours", "penalty", *RIVALS)
+KEPT = Path(__file__).with_name("kept.jsonl")
 
 
 def start(method: str, problem: Problem, seed: int) -> Any:
@@ -60,9 +64,27 @@ def run(problem: Problem, method: str, seed: int, rounds: int, path: Path) -> No
         Z, Y = np.vstack([Z, z]), np.vstack([Y, problem.measured(z, seed, len(Z))])
 
 
-def table(out: Path) -> str:
+def load(out: Path | None, file: Path = KEPT) -> list[dict[str, Any]]:
+    """The runs that are there, and those that are kept and not there."""
+    lines = file.read_text().splitlines() if file.exists() else []
+    lines += [] if out is None else [path.read_text() for path in sorted(out.glob("*.json"))]
+    runs = {(r["problem"], r["method"], r["seed"]): r for r in map(json.loads, lines)}
+    return [runs[key] for key in sorted(runs)]
+
+
+def keep(out: Path, file: Path = KEPT) -> int:
+    """Keep all runs of a directory, in place of the same ones that were kept before; how many are kept now."""
+    records = load(out, file)
+    for record in records:
+        for told in record["reports"]:
+            told |= {name: float(f"{told[name]:.6g}") for name in ("regret", "violation")}
+            told["decision"] = [float(f"{x:.6g}") for x in told["decision"]]
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return len(records)
+
+
+def table(records: list[dict[str, Any]]) -> str:
     """Of each problem, method and rule: the share that is truly feasible, certified and wrong, and the mean regret."""
-    records = [json.loads(path.read_text()) for path in sorted(out.glob("*.json"))]
     keys = sorted({(r["problem"], r["method"], p["rule"]) for r in records for p in r["reports"]}, key=_order)
     head = "| problem | method | " + " | ".join(f"{t}" for t in CHECKPOINTS) + " |"
     lines = [head, "|---|---|" + "---|" * len(CHECKPOINTS)]
@@ -101,7 +123,7 @@ def _cell(found: list[dict[str, Any]]) -> str:
 def main() -> int:
     """0 if the command did what it says."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.constraints", description=__doc__)
-    parser.add_argument("command", choices=("run", "table", "optimum"))
+    parser.add_argument("command", choices=("run", "table", "keep", "optimum"))
     parser.add_argument("--problems", nargs="+", choices=list(PROBLEMS), default=list(PROBLEMS), metavar="P")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, metavar="M")
     parser.add_argument("--seeds", type=int, default=10, help="how many")
@@ -117,20 +139,26 @@ def main() -> int:
                 f"{name}: {value:.5f} at {np.round(first, 4).tolist()}, and {other:.5f} by another search", flush=True
             )
         return 0
-    if chosen.out is None:
+    if chosen.out is None and chosen.command != "table":
         parser.error("expected --out DIR")
+    if chosen.command == "keep":
+        print(f"{keep(chosen.out)} runs are in {KEPT.name}")
+        return 0
     if chosen.command == "run":
         chosen.out.mkdir(parents=True, exist_ok=True)
         if chosen.quick:
             chosen.seeds, chosen.rounds = min(2, chosen.seeds), CHECKPOINTS[0]
             chosen.problems = [name for name in chosen.problems if PROBLEMS[name].dimension == 2]
+        kept = {(r["problem"], r["method"], r["seed"]): r["rounds"] for r in load(None) if r["method"] in RIVALS}
         for seed in range(chosen.first, chosen.first + chosen.seeds):
             for problem in chosen.problems:
                 for method in chosen.methods:
+                    if kept.get((problem, method, seed), 0) >= chosen.rounds:
+                        continue
                     path = chosen.out / f"{problem}.{method}.{seed}.json"
                     if not path.exists() or json.loads(path.read_text())["rounds"] < chosen.rounds:
                         run(PROBLEMS[problem], method, seed, chosen.rounds, path)
-    print(table(chosen.out))
+    print(table(load(chosen.out)))
     return 0
 
 

@@ -1,13 +1,15 @@
 """The field: ours, the paper's StableOpt and rivals on many problems that nobody tuned to.
 
     python -m benchmarks.field run --out DIR       every run that is not there yet, then the table
-    python -m benchmarks.field table --out DIR     the table and the two figures of what is there
+    python -m benchmarks.field table [--out DIR]   the table and the two figures of what is kept, and of what is there
+    python -m benchmarks.field keep --out DIR      keep what is there, in kept.csv of this folder
     python -m benchmarks.field compare --out DIR --methods A B    B against A, paired by problem and seed
     python -m benchmarks.field problems            the problems, their parts and stable optima
     python -m benchmarks.field optimum             search the stable optima again, and store them
 
 A run is (problem, method, seed): one file with its reports at 10, 20, 50 and 100 evaluations, the 10 initial ones
-included. What is there is skipped, so it can be interrupted. All methods of a seed share initial points and noise.
+included. What is there is skipped, so it can be interrupted; so is what is kept of rivals, whose runs do not depend on
+this code. All methods of a seed share initial points and noise.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from benchmarks.field import results
 from benchmarks.field.problems import BROUGHT, PROBLEMS, STORED, at_edge, optimum, part
 from benchmarks.rivals.regret import run
 
-METHODS = ("ours", "random", "paper", "carbo", "qucb16", "qlognei16-rows", "qvar16-rows")
+RIVALS = ("carbo", "qucb16", "qlognei16-rows", "qvar16-rows")
+METHODS = ("ours", "random", "paper", *RIVALS)
 
 
 class Job(NamedTuple):
@@ -55,9 +58,12 @@ def work(job: Job) -> dict[str, Any]:
 
 def missing(chosen: argparse.Namespace) -> Iterator[Job]:
     """All problems and methods of a seed, then the next seed: a table of part of the seeds is paired."""
+    kept = {key: max(next(iter(rules.values()))) for key, rules in results.kept().items()}
     for seed in range(chosen.first, chosen.first + chosen.seeds):
         for method in chosen.methods:
             for problem in chosen.problems:
+                if method in RIVALS and kept.get((problem, method, seed), 0) >= chosen.rounds:
+                    continue
                 path = results.path(chosen.out, problem, method, seed)
                 shorter = json.loads(path.read_text()) if path.exists() else None
                 if shorter is None or shorter["rounds"] < chosen.rounds:
@@ -123,6 +129,8 @@ def main() -> int:
             print(f"{name:<26}{part(name):<8}{problem.dimension}-D  {problem.stable_value:.6g}{edge}")
     elif chosen.command == "optimum":
         store_optima([name for name in chosen.problems if name not in BROUGHT], chosen.first)
+    elif chosen.command == "keep":
+        print(f"kept {results.keep(chosen.out)} runs in {results.KEPT.name}")
     else:
         if chosen.command == "run":
             run_all(chosen)
@@ -140,7 +148,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.field", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("run", "table", "compare", "problems", "optimum"))
+    parser.add_argument("command", choices=("run", "table", "keep", "compare", "problems", "optimum"))
     parser.add_argument("--with", dest="modules", nargs="+", default=[], metavar="M", help="modules of yours to import")
     parser.add_argument("--problems", nargs="+", metavar="P", help="names, or choose, look: a part")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), metavar="M", help=", ".join(METHODS))
@@ -158,7 +166,7 @@ def _arguments() -> argparse.Namespace:
     chosen.problems = [name for name in PROBLEMS if name in wanted or part(name) in wanted]
     if unknown := set(wanted) - {"choose", "look"} - set(PROBLEMS):
         parser.error(f"expected names of problems, got {sorted(unknown)}: python -m benchmarks.field problems")
-    if chosen.command in ("run", "table", "compare") and chosen.out is None:
+    if chosen.command in ("run", "keep") and chosen.out is None:
         parser.error("expected --out DIR")
     if chosen.command == "compare" and len(chosen.methods) != 2:
         parser.error("expected two --methods")

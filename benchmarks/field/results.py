@@ -1,14 +1,19 @@
 """What runs say: tables, paired comparisons, and two figures.
 
+Runs are files in a directory. Those that are worth keeping are also rows of ``kept.csv`` beside this file, so that a
+table can be made, and a new method be compared with rivals, without running these again for hours.
+
 regret    of a method on a problem at t: the mean over seeds; of a rival, by the best of its reporting rules
 ratio     our regret over the best rival's, from the seeds that both have
 """
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +25,9 @@ LATER = MARKS[1:]
 FLOOR = 1e-4
 """Of what f varies at 200 points: a smaller regret is as good as none, so that ratios say something."""
 
+KEPT = Path(__file__).with_name("kept.csv")
+_KEY = ("problem", "method", "seed", "rule", "optimum")
+
 Runs = dict[tuple[str, str, int], dict[str, dict[int, float]]]
 """By problem, method and seed: of every reporting rule, the regret at t."""
 
@@ -29,20 +37,64 @@ def path(out: Path, problem: str, method: str, seed: int) -> Path:
     return out / f"{problem}.{method}.{seed}.json"
 
 
-def load(out: Path, problems: Iterable[str], methods: Iterable[str]) -> Runs:
-    """What is there; behind a colon, the name of a method may have that of a reporting rule."""
+def load(out: Path | None, problems: Iterable[str], methods: Iterable[str], file: Path = KEPT) -> Runs:
+    """What is there, and what is kept of runs that are not; behind a colon, a method may have a reporting rule."""
+    wanted = [(p, m) for p in problems for m in dict.fromkeys(_named(name)[0] for name in methods)]
+    runs = {key: rules for key, rules in kept(file).items() if key[:2] in set(wanted)}
+    for problem, method in wanted if out is not None else ():
+        for run in sorted(out.glob(f"{problem}.{method}.*.json")):  # type: ignore[union-attr]
+            record = json.loads(run.read_text())
+            runs[problem, method, record["seed"]] = _rules(record)
+    order = {pair: i for i, pair in enumerate(wanted)}
+    return dict(sorted(runs.items(), key=lambda item: (order[item[0][:2]], item[0][2])))
+
+
+def _rules(record: dict[str, Any]) -> dict[str, dict[int, float]]:
+    """Of every reporting rule of a run, the regret at t, against the best optimum that is known now."""
+    better = PROBLEMS[record["problem"]].stable_value - record["stable_value"]
+    rules: dict[str, dict[int, float]] = {}
+    for at in record["reports"]:
+        for rule, regret in at["regret"].items():
+            rules.setdefault(rule, {})[at["t"]] = regret + better
+    return rules
+
+
+def kept(file: Path = KEPT) -> Runs:
+    """The runs that are kept."""
     found: Runs = {}
-    for problem in problems:
-        for method in dict.fromkeys(_named(name)[0] for name in methods):
-            for file in sorted(out.glob(f"{problem}.{method}.*.json")):
-                record = json.loads(file.read_text())
-                rules: dict[str, dict[int, float]] = {}
-                better = PROBLEMS[problem].stable_value - record["stable_value"]  # found since
-                for at in record["reports"]:
-                    for rule, regret in at["regret"].items():
-                        rules.setdefault(rule, {})[at["t"]] = regret + better
-                found[problem, method, record["seed"]] = rules
+    for row in _rows(file):
+        better = PROBLEMS[row["problem"]].stable_value - float(row["optimum"])
+        at = {t: float(row[str(t)]) + better for t in MARKS if row[str(t)]}
+        found.setdefault((row["problem"], row["method"], int(row["seed"])), {})[row["rule"]] = at
     return found
+
+
+def keep(out: Path, file: Path = KEPT) -> int:
+    """Keep all runs of a directory, in place of the same ones that were kept before; how many these are."""
+    runs = {}
+    for run in sorted(out.glob("*.json")):
+        record = json.loads(run.read_text())
+        runs[record["problem"], record["method"], str(record["seed"])] = record
+    rows = [row for row in _rows(file) if tuple(row[name] for name in _KEY[:3]) not in runs]
+    for key, record in runs.items():
+        for rule in dict.fromkeys(rule for at in record["reports"] for rule in at["regret"]):
+            row = dict(zip(_KEY, (*key, rule, repr(record["stable_value"])), strict=True))
+            regrets = {at["t"]: at["regret"].get(rule) for at in record["reports"]}
+            rows.append(row | {str(t): "" if regrets.get(t) is None else f"{regrets[t]:.6g}" for t in MARKS})
+    rows.sort(key=lambda row: (row["problem"], row["method"], int(row["seed"])))  # a method's own rule stays the first
+    with file.open("w", newline="") as written:
+        writer = csv.DictWriter(written, [*_KEY, *map(str, MARKS)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return len(runs)
+
+
+def _rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a file of kept runs, in their order; none if there is no file."""
+    if not file.exists():
+        return []
+    with file.open(newline="") as read:
+        return list(csv.DictReader(read))
 
 
 def _named(name: str) -> tuple[str, str]:

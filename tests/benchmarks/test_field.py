@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 
@@ -206,3 +207,37 @@ def test_a_colon_names_a_reporting_rule_only_before_a_word(tmp_path):
     names = ["ours", "ours:expected", "ours-length=0.15:0.35", "ours-length=0.15:0.35:expected"]
     runs = results.load(tmp_path, ["sine"], names)
     assert [results.regrets(runs, "sine", name, 20)[0] for name in names] == [0.5, 0.25, 0.5, 0.25]
+
+
+def test_a_run_that_is_kept_counts_as_there_until_it_is_run_again(tmp_path, monkeypatch):
+    def store(method, regret, rounds=20):
+        record = {"problem": "sine", "method": method, "seed": 0, "rounds": rounds, "stable_value": best - 1.0}
+        record["reports"] = [{"t": 20, "regret": {"own": regret, "all": 0.25}}]
+        results.path(out, "sine", method, 0).write_text(json.dumps(record))
+
+    out, file, best = tmp_path / "out", tmp_path / "kept.csv", PROBLEMS["sine"].stable_value
+    out.mkdir()
+    assert results.kept(file) == {} and results.load(None, ["sine"], ["ours"], file) == {}
+    store("ours", 0.5)
+    store("carbo", 0.75)
+    assert results.keep(out, file) == 2 and results.keep(out, file) == 2  # the second time changes nothing
+    assert len(file.read_text().splitlines()) == 1 + 4
+    for folder in (None, out):  # the optimum that is known now is higher by 1
+        runs = results.load(folder, ["sine"], ["ours", "carbo:all"], file)
+        assert results.regrets(runs, "sine", "ours", 20) == {0: pytest.approx(1.5)}
+        assert results.regrets(runs, "sine", "carbo:all", 20) == {0: pytest.approx(1.25)}
+    store("ours", 0.0)
+    assert results.regrets(results.load(out, ["sine"], ["ours"], file), "sine", "ours", 20) == {0: pytest.approx(1.0)}
+    monkeypatch.setattr(results, "kept", lambda: {("sine", "carbo", 0): {"own": {20: 0.5}}})
+    chosen = Namespace(first=0, seeds=2, methods=["carbo", "random"], problems=["sine"], out=out, modules=[], rounds=20)
+    results.path(out, "sine", "carbo", 0).unlink()
+    assert [(job.method, job.seed) for job in command.missing(chosen)] == [("random", 0), ("carbo", 1), ("random", 1)]
+    chosen.rounds = 50  # what is kept is shorter
+    assert len(list(command.missing(chosen))) == 4
+
+
+def test_what_is_kept_is_of_the_problems_and_finite():
+    runs = results.kept()
+    assert {problem for problem, _, _ in runs} <= set(PROBLEMS)
+    values = [v for rules in runs.values() for at in rules.values() for v in at.values()]
+    assert np.isfinite(values).all() and not results.beaten(runs), "search again: python -m benchmarks.field optimum"

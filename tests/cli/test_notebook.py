@@ -78,7 +78,9 @@ def test_from_the_first_line_to_the_decision(book):
     near = trials[1]["settings"]["temp"] + 0.5
     assert from_json("tell", "2", "13", "--at", f"temp={near}", "--noise", "0.5")[0]["settings"]["temp"] == near
     assert from_json("tell", "3", "--failed", "crystals")[0]["why"] == "crystals"
+    assert "told by" in (again := run("tell", "1", "5", code=2)) and "stableopt correct 1 ... replaces that" in again
     assert from_json("correct", "1", "12.1")[0]["value"] == 12.1
+    assert "stableopt correct 1 --failed ... takes its value back" in run("abandon", "1", code=2)
     four = from_json("ask")[0]
     assert from_json("status")["open"] == [four]
     assert from_json("abandon", "4", "--why", "no water")[0]["status"] == "abandoned"
@@ -183,7 +185,7 @@ def test_what_is_written_is_read_again(table):
         ("tell 1 12,4", "expected a number, got '12,4'"),
         ("tell 1.5 3", "expected the number of a trial"),
         ("tell 9 3", r"expected a trial of this campaign \(open: \[1, 2\]\), got 9"),
-        ("tell 1", "expected a value, got none"),
+        ("tell 1", "expected a value, got none: stableopt tell 7 12.4, or stableopt tell 7 --failed 'why'"),
         ("tell 1 nan", "expected a finite value"),
         ("tell 1 3 --faild x", "unexpected extra argument|--faild"),
         ("tell 1 3 --at temp=500", "expected temp between 20.0 and 90.0, got 500"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import tomllib
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,9 +53,19 @@ def _refusing() -> Iterator[None]:
         try:
             yield
         except (ValueError, TypeError, OSError) as error:
-            refuse(" ".join(str(error).split()))
+            refuse(_as_commands(" ".join(str(error).split())))
     for remark in remarks:
         complain(f"note: {remark.message}")
+
+
+def _as_commands(words: str) -> str:
+    """Calls that an error recommends, such as correct(2, failed='why'), as the commands that do the same."""
+
+    def command(call: re.Match[str]) -> str:
+        name, number, what = call.groups()
+        return f"stableopt {name} {number} {what.replace('failed=', '--failed ')}"
+
+    return re.sub(r"\b(tell|correct)\((\d+), ([^)]*)\)", command, words)
 
 
 @contextmanager
