@@ -61,11 +61,11 @@ def _dearest(state: State[Index], best: Choice[Index]) -> Choice[Index]:
     """
     limits, worst = state.limits, state.pessimistic(best.decision)
     hopeful, certain = limits.margins("exploring"), limits.margins("lower")
-    chosen = limits.solver.maximin(state.lcb, limits.hints, hopeful, best.decision).decision
+    chosen = state.climbed(state.lcb, hopeful, best.decision).decision
     price = best.value - limits.solver.worst(chosen, state.exploring, limits.hints).value
     places = [(price, 0.0, worst)]
     for k, choice, width in limits.doubts(best.decision):
-        found = state.promising([*hopeful[:k], certain[k], *hopeful[k + 1 :]], best.decision)
+        found = state.climbed(state.exploring, [*hopeful[:k], certain[k], *hopeful[k + 1 :]], best.decision)
         price = best.value - found.value if found.margin >= 0 else math.inf
         places.append((price, width, choice))
     return max(places, key=lambda place: place[:2])[2]

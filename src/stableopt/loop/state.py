@@ -142,12 +142,12 @@ class State(ReadOnly, Generic[Index]):
 
         With constraints, of those that may keep all limits; if none may, the one that comes closest (`margin` < 0).
         """
-        return self.promising(self._margins("exploring"))
-
-    def promising(self, margins: Sequence[object], near: Index | None = None) -> Choice[Index]:
-        """The same with margins of one's own; with ``near``, as far as a climb from that decision finds it."""
         solver = self.setting.solver(self.t, brief=not self._explores_as_it_certifies)
-        return solver.maximin(self.exploring, self._from("optimistic"), margins, near)
+        return solver.maximin(self.exploring, self._from("optimistic"), self._margins("exploring"))
+
+    def climbed(self, F: object, margins: Sequence[object], decision: Index) -> Choice[Index]:
+        """The best worst case of a function where these margins are kept; in a space, as a short climb finds it."""
+        return self.setting.solver(self.t, brief=True).maximin(F, self._hints, margins, decision)
 
     def pessimistic(self, decision: Index) -> Choice[Index]:
         """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.

@@ -40,44 +40,15 @@ from stableopt.maxmin.search.steps import highest, spread_out
 from stableopt.maxmin.solver import Choice, Hints, Row, Smooth
 
 _SCANNED = 512  # decisions
+_GLANCED = 64  # decisions that say enough of how much the functions vary, for a climb
 _SCREENED = 128  # of them get a quick search for worst cases
-_STARTS = 4  # of these climb
+_STARTS = 4  # of these climb; half of them for a suggestion
 _GENTLE = 8.0  # ρ of a search: the whole spread of F for an eighth of the spread of M
 _STEEP = 64.0  # ρ of a climb, which needs to see no other hill
 _SEARCHES = 4
+_SHORT = 3  # turns of a climb for a suggestion that compares what decisions are worth, and reports none
 _GAIN = 1e-4  # of the spread of F: what is worth another search
 _INSIDE = 1e-6  # of the spread of M: decisions aim at so much more than 0, as they are rounded later
-
-
-class Climb(Exchange):
-    """An exchange on a merit whose level rises with the value of the decision, as long as that is feasible."""
-
-    def __init__(self, inner: JointInnerSearch, merit: Merit, level: float, x: Array) -> None:
-        """From a decision; ``level`` is that of the merit."""
-        found = inner.minima(x[None], inner.plan.sound)
-        T = inner.oracle.anchored(x[None], found.S, found.T)
-        super().__init__(inner, Candidate(x, found.S[0, 0], float(found.V[0, 0])), T[0])
-        self.merit, self.level, self._reached = merit, level, found
-
-    def _accept_or_shrink(self, trial: Array, above: float, found: Minima) -> None:
-        super()._accept_or_shrink(trial, above, found)
-        if self.x is trial:
-            self._reached = found
-
-    def _correct_value(self, found: Minima) -> bool:
-        here, overrated = self.x, super()._correct_value(found)
-        if self.x is not here:  # back at a decision from before
-            self._reached = self.inner.minima(self.x[None], self.plan.full(1))
-        return overrated
-
-    def _climb(self) -> tuple[Array, float]:
-        """Before each climb the level rises to the value of the decision, if all its margins are 0 or more."""
-        objective = self._reached.S[0, :, -1] == 0
-        value = float(self._reached.V[0, objective].min())
-        if value > self.level <= float(self._reached.V[0].min()):
-            self.merit.raise_constraints(value - self.level)
-            self.level = self.v = value
-        return super()._climb()
 
 
 class Judged(NamedTuple):
@@ -89,14 +60,69 @@ class Judged(NamedTuple):
     margin: float
 
 
+class Climb(Exchange):
+    """An exchange on a merit whose level rises with the value of the decision, as long as that is feasible."""
+
+    def __init__(self, inner: JointInnerSearch, merit: Merit, level: float, x: Array) -> None:
+        """From a decision; ``level`` is that of the merit."""
+        found = inner.minima(x[None], inner.plan.sound)
+        T = inner.oracle.anchored(x[None], found.S, found.T)
+        super().__init__(inner, Candidate(x, found.S[0, 0], float(found.V[0, 0])), T[0])
+        self.merit, self.level = merit, level
+        self._arrive(found)
+
+    def _arrive(self, found: Minima) -> None:
+        """Judge the decision by the worst cases of all functions that were found for it."""
+        V, S, number = found.V[0], found.S[0], found.S[0, :, -1].astype(int)
+        worst = int(np.argmin(np.where(number == 0, V, np.inf)))
+        point = self.region.point_index(self.region.points(self.x[None], S[worst : worst + 1])[0])
+        limits = [(v, self.merit.parts[k]) for v, k in zip(V.tolist(), number.tolist(), strict=True) if k]
+        margin = min((v - M.constant) / M.factor for v, M in limits)
+        self._reached = found
+        self.judged = Judged(np.array(self.region.decision_index(self.x)), float(V[worst]), point, margin)
+
+    def _accept_or_shrink(self, trial: Array, above: float, found: Minima) -> None:
+        super()._accept_or_shrink(trial, above, found)
+        if self.x is trial:
+            self._arrive(found)
+
+    def _correct_value(self, found: Minima) -> bool:
+        here, overrated = self.x, super()._correct_value(found)
+        back = self.x is not here  # at a decision from before
+        self._arrive(self.inner.minima(self.x[None], self.plan.full(1)) if back else found)
+        return overrated
+
+    def _escape_from_kink(self, active: Array, found: Minima) -> Minima | None:
+        there = super()._escape_from_kink(active, found)
+        if there is not None:
+            self._arrive(there)
+        return there
+
+    def _climb(self) -> tuple[Array, float]:
+        """Before each climb the level rises to the value of the decision, if all its margins are 0 or more."""
+        objective = self._reached.S[0, :, -1] == 0
+        value = float(self._reached.V[0, objective].min())
+        if value > self.level <= float(self._reached.V[0].min()):
+            self.merit.raise_constraints(value - self.level)
+            self.level = self.v = value
+        return super()._climb()
+
+
 class ConstrainedSearch:
     """One search: a function, its constraints, and what is known."""
 
-    def __init__(self, alone: ContinuousMaxMin, F: Smooth, margins: Sequence[Smooth], hints: Hints[Row]) -> None:
+    def __init__(
+        self,
+        alone: ContinuousMaxMin,
+        F: Smooth,
+        margins: Sequence[Smooth],
+        hints: Hints[Row],
+        decisions: int = _SCANNED,
+    ) -> None:
         self.alone, self.functions, self.hints = alone, [F, *margins], hints
         self.joint = joint(alone, len(self.functions))
         self.known = alone.known(hints)
-        self.scan = Scanned(alone, self.functions, alone.rows(hints.decisions))
+        self.scan = Scanned(alone, self.functions, alone.rows(hints.decisions), decisions)
         self.least = _GAIN * self.scan.spreads[0]
         self.best: Judged | None = None
         self.oracle = Oracle(alone.region, F, Budget(alone.budget))
@@ -127,10 +153,10 @@ class ConstrainedSearch:
         return self._choice(self.best)._replace(gap=gap, agreed=agreed)
 
     def climb(self, decision: Row) -> Choice[Row]:
-        """The best feasible decision that a climb from this one reaches; itself if there is none."""
+        """The best feasible decision that a climb from this one reaches, a short one in a brief search; or itself."""
         x = np.array(decision)
-        self._climb_from(x)
-        return self._choice(self._judged(x) if self.best is None else self.best)
+        first = self._climb_from(x, _SHORT if self.alone.plan.brief else None)
+        return self._choice(first if self.best is None else self.best)
 
     def _choice(self, best: Judged) -> Choice[Row]:
         return Choice(self.alone.region.decision_index(best.x), best.point, best.value, margin=best.margin)
@@ -145,23 +171,32 @@ class ConstrainedSearch:
         margins = np.min(m, axis=0) - level
         feasible = margins >= 0
         c = f[feasible].max() if feasible.any() else level
-        return np.asarray(X[spread_out(X, np.minimum(f, c + margins), _STARTS)])
+        count = _STARTS // 2 if self.alone.plan.brief else _STARTS
+        return np.asarray(X[spread_out(X, np.minimum(f, c + margins), count)])
 
-    def _climb_from(self, x: Array) -> None:
-        """Climb from a decision, and keep where that leads if it is feasible and better than the best so far."""
-        start = self._judged(x)
-        level = start.value if start.margin >= 0 else self.scan.lowest
-        rival = None
+    def _climb_from(self, x: Array, turns: int | None = None) -> Judged:
+        """Climb from a decision, and keep where that leads if it is feasible and better than the best so far.
+
+        Returns what is known of the decision itself. With ``turns``, a climb takes no more of them.
+        """
+        x = np.array(self.alone.region.decision_index(x))
+        level, rival = self.scan.lowest, None
         if self.best is not None:
             level = max(level, self.best.value)
             rival = Candidate(self.best.x, self.best.x, self.best.value)
         merit = self._merit(level, _STEEP)
-        climb = Climb(self.joint.inner(merit, self.known), merit, level, start.x)
-        found = climb.run(rival)
+        climb = Climb(self.joint.inner(merit, self.known), merit, level, x)
+        first = climb.judged
+        found = climb.run(rival) if turns is None else climb.few(turns)
         self.ends.append(climb.towards if found is None else found.x)
-        for end in (start, None if found is None else self._judged(found.x)):
-            if end is not None and end.margin >= 0 and (self.best is None or end.value > self.best.value):
+        for end in (first, None if found is None else climb.judged):
+            if end is None or (self.best is not None and end.value <= self.best.value):
+                continue
+            if not self.alone.plan.brief:  # a report looks once more, with the full effort
+                end = self._judged(end.x)
+            if end.margin >= 0 and (self.best is None or end.value > self.best.value):
                 self.best = end
+        return first
 
     def _search(self, c: float, *also: Array) -> Candidate:
         """The decision of φ(c), by the whole search."""
@@ -185,9 +220,11 @@ class ConstrainedSearch:
 class Scanned:
     """Many decisions, with the smallest value of every function over a few scenarios."""
 
-    def __init__(self, alone: ContinuousMaxMin, functions: Sequence[Smooth], also: Array) -> None:
+    def __init__(
+        self, alone: ContinuousMaxMin, functions: Sequence[Smooth], also: Array, decisions: int = _SCANNED
+    ) -> None:
         region = alone.region
-        self.X = np.vstack([region.decisions(_SCANNED, alone.seed), region.clip(also)])
+        self.X = np.vstack([region.decisions(decisions, alone.seed), region.clip(also)])
         S = alone._scan.first
         rows = np.repeat(self.X, len(S), axis=0)
         Z = region.points(rows, region.project(rows, np.tile(S, (len(self.X), 1))))
@@ -218,3 +255,13 @@ def jointly(alone: ContinuousMaxMin, functions: Sequence[Smooth], hints: Hints[R
     screened = together.inner(merit, known).minima(scan.X[rows], SCREEN).V[:, 0]
     starts = scan.X[rows][spread_out(scan.X[rows], screened, 2 * _STARTS)]
     return together.choice(together.search(merit, starts, known))
+
+
+def constrained(alone: ContinuousMaxMin, F: Smooth, margins: Sequence[Smooth], hints: Hints[Row]) -> Choice[Row]:
+    """The best decision whose margins are all 0 or more; if none is found, the one that comes closest."""
+    return ConstrainedSearch(alone, F, margins, hints).run()
+
+
+def climbed(alone: ContinuousMaxMin, F: Smooth, margins: Sequence[Smooth], hints: Hints[Row], near: Row) -> Choice[Row]:
+    """The same, as far as a climb from this decision finds it."""
+    return ConstrainedSearch(alone, F, margins, hints, _GLANCED).climb(near)

@@ -68,10 +68,11 @@ class ContinuousMaxMin:
         ``gap`` is how far the value is below what the last climb reached on its active scenarios.
         """
         if len(subject_to):
-            from stableopt.maxmin.search.constrained import ConstrainedSearch
+            from stableopt.maxmin.search.constrained import climbed, constrained
 
-            search = ConstrainedSearch(self, F, subject_to, hints)
-            return search.run() if near is None else search.climb(near)
+            if near is None:
+                return constrained(self, F, subject_to, hints)
+            return climbed(self, F, subject_to, hints, near)
         found = self._search(F, self.rows(hints.decisions), self.known(hints), hints.enough)
         return self._choice(self.region.decision_index(found.x), found)
 
