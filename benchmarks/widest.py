@@ -5,7 +5,11 @@ knows only the specification has to guess: half of it, or four times. The score 
 up to which the reported decision truly keeps the specification, over the largest that any decision keeps: 1 is best, 0
 says that it misses the specification even if nothing is perturbed.
 
-    python -m benchmarks.widest [--seeds 5]
+    python -m benchmarks.widest [--seeds 5] [problem ...]
+
+Peaks, within-model and the polynomial have a model that is given. Branin, eggholder, sine and Hartmann-3 are the
+functions of the field, of all their inputs, on a grid over their ranges with a ball as the tolerance; their model is
+learned. The parameters that an adversary chooses from a list there have no size that could be scaled.
 """
 
 from __future__ import annotations
@@ -15,13 +19,29 @@ import argparse
 import numpy as np
 
 import stableopt as so
+from benchmarks.field.problems import PROBLEMS as FIELD
 from stableopt.loop.play import play
 from stableopt.loop.radius import LargestFactor, OptimisticFactor
 from stableopt.loop.rules import BestOfAll, OptimisticPessimistic
 from stableopt.maxmin import Listing
 from stableopt.problems import PROBLEMS
 
-ROUNDS = {"peaks": (15, 30), "within-model": (20, 40), "polynomial": (30, 60)}
+ROUNDS = {
+    "peaks": (15, 30),
+    "within-model": (20, 40),
+    "polynomial": (30, 60),
+    "sine": (15, 30),
+    "branin": (20, 40),
+    "hartmann3": (20, 40),
+    "eggholder": (40, 80),
+}
+# Of a function of the field: the ends of its inputs, steps of the grid in each, and the ball's radius, of the ranges.
+GRIDS = {
+    "sine": ([(0.05, 1.1)], 151, 0.04),
+    "branin": ([(-5, 10), (0, 15)], 31, 0.1),
+    "hartmann3": ([(0, 1)] * 3, 17, 0.15),
+    "eggholder": ([(-512, 512)] * 2, 41, 0.05),
+}
 STABLE = so.Algorithm("StableOpt", OptimisticPessimistic(), BestOfAll())
 
 
@@ -35,6 +55,14 @@ class Case:
             points = self.domain.points
             root = np.linalg.cholesky(self.gp.kernel(points, points) + 1e-8 * np.eye(len(points)))
             self.values = root @ np.random.default_rng([seed, 77]).standard_normal(len(points))
+        elif name in GRIDS:
+            ends, steps, self.eps = GRIDS[name]
+            low, high = np.array(ends, dtype=float).T
+            self.domain = so.Grid.linspace(np.zeros(len(low)), np.ones(len(low)), steps)
+            Z = low + (high - low) * self.domain.points
+            if name == "sine":  # of x + θ; here all of it may be perturbed
+                Z = np.column_stack([Z, 0 * Z])
+            self.noise, self.gp, self.values = FIELD[name].noise, so.Learned(), FIELD[name].f(Z)
         else:
             problem = PROBLEMS[name]() if callable(PROBLEMS[name]) else PROBLEMS[name]
             self.domain, self.eps, self.noise = problem.domain, problem.uncertainty.eps, problem.noise

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_the_answer_says_so_in_plain_words(found):
 def test_a_certificate_of_models_in_doubt_says_so(found, monkeypatch):
     monkeypatch.setattr(kept, "health_of", lambda *_: Health(False, "too early to trust"))
     assert "certified, if the models were right: all limits hold for every perturbation" in str(found)
-    assert "the model of stress is too early to trust" in str(found)
+    assert "the model of stress: too early to trust" in str(found)
 
 
 def test_on_a_list_the_certified_decision_is_that_of_brute_force():
@@ -197,3 +198,52 @@ def test_a_broken_limit_is_named_with_its_side():
         sentence(limit, known)
         == "tilt may go above 2 (limits -2 and 2): its worst value is between 1.5 and 2.5, worst at x = 0.5"
     )
+
+
+def growing(beyond):
+    """A stress that can be measured up to 0.6, and is something else beyond."""
+    return lambda x: {"v": float(x[0]), "s": 1 + float(x[0]) if x[0] <= 0.6 else beyond}
+
+
+LINE = {"value": "v", "constraints": {"s": (None, 5.0)}, "evaluations": 12, "seed": 0}
+
+
+def test_an_infinite_quantity_is_a_failure_and_nothing_unknown():
+    found = so.maximize(growing(math.inf), so.Grid.linspace(0, 1, 41), 0.05, **LINE)
+    assert found.errors and all("s inf" in error for error in found.errors)
+    assert found.decision[0] <= 0.61 and all(e.value is None for e in found.evaluations if e.point[0] > 0.61)
+    rows = [{"x": 0.1, "v": 1.0, "s": 2.0}, {"x": 0.9, "v": 1.0, "s": math.inf}]
+    known = so.assess(rows, {"x": (0, 1)}, 0.05, value="v", constraints=LINE["constraints"]).evaluations
+    assert [e.value for e in known] == [1.0, None]
+
+
+def test_a_place_where_a_quantity_cannot_be_measured_is_left_and_the_answer_says_how_often_it_was():
+    found = so.maximize(growing(None), so.Grid.linspace(0, 1, 41), 0.05, **LINE)
+    places = [e.point[0] for e in found.evaluations if "s" not in (e.measured or {})]
+    assert places and max(map(places.count, places)) <= 2
+    assert f"s was measured in {12 - len(places)} of 12 evaluations" in str(found)
+
+
+@pytest.mark.parametrize("ranges", [so.Grid.linspace([0, 0], [1, 1], [11, 11]), [(0, 1), (0, 1)]])
+def test_where_nothing_is_possible_the_decision_is_the_one_that_comes_closest(ranges):
+    def f(x):
+        return float(x[0]), {"s": float(10 * (x[0] + x[1]))}
+
+    found = so.maximize(f, ranges, 0.1, constraints={"s": (None, 1.0)}, evaluations=10, seed=0)
+    assert found.feasible == "impossible" and np.allclose(found.decision, 0.0, atol=0.02)
+
+
+def test_a_decision_that_breaks_a_limit_is_not_called_the_likeliest(found):
+    margin = found.constraints["stress"]._replace(margin=(-2.0, -1.0), highest=(3.0, 4.0))
+    broken = SimpleNamespace(feasible="unknown", state=found.state, healths={}, constraints={"stress": margin})
+    assert "breaks a limit, but others may keep all of them" in dict(kept.lines(broken))["limits"]
+
+
+def test_contenders_are_those_that_may_keep_all_limits_in_every_corner():
+    def f(point):
+        return {"v": (np.log(point["k"]) - 0.5) ** 2 + (point["t"] - 2) ** 2, "s": point["k"] * point["t"]}
+
+    ranges, tolerance = {"k": so.Float(0.1, 10, log=True), "t": (0.0, 5.0)}, {"k": "10%", "t": (-0.1, 0.4)}
+    found = so.minimize(f, ranges, tolerance, value="v", constraints={"s": (None, 2.0)}, evaluations=14, seed=0)
+    contenders = found.done().prospects.decisions[1:]
+    assert len(contenders) == 0 or found.state.limits.smallest_of(contenders, "upper").min() >= 0

@@ -123,3 +123,14 @@ def test_whole_numbers_are_allowed_or_not():
     found = AllowedMaxMin(ContinuousMaxMin(region, 2000), ground).maximin(Slope())
     assert space.decode(np.array(found.decision)) == pytest.approx({"n": 4, "x": 0.25}, abs=1e-3)
     assert found.value == pytest.approx(4 - 0.2**2, abs=1e-3)
+
+
+@pytest.mark.parametrize("ranges", [{"x": (0.0, 1.0)}, so.Grid.linspace(0, 1, 41)])
+def test_what_could_be_better_is_about_allowed_decisions(ranges):
+    def first(point):
+        return float(point["x"] if isinstance(point, dict) else point[0])
+
+    found = so.maximize(first, ranges, 0.05, where=lambda d: bool(first(d) <= 0.301), evaluations=10, seed=0)
+    assert found.regret_bound < 0.03 and found.optimum_bound < 0.29  # the best of all would reach 0.95
+    assert all(first(contender.decision) <= 0.301 for contender in found.done().contenders)
+    assert found.done().probability > 0.9

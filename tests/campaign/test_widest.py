@@ -185,7 +185,7 @@ def test_a_specification_out_of_reach_is_said_in_words():
     grid = so.Grid.linspace(0, 1, 21)
     found = so.widest(lambda x: 0.1 * x[0], grid, so.Ball(0.05), at_least=5.0, evaluations=6, model=KNOWN)
     assert found.factors == (None, None) and found.factor_bound is None and found.surest is None
-    assert "out of reach for every decision" in found.words
+    assert "out of reach for every decision" in found.words and "\ndone" not in str(found)
 
 
 def test_what_holds_everywhere_has_no_bound():
@@ -207,6 +207,7 @@ def test_bad_questions_are_refused_before_anything_is_measured():
     refused(
         lambda: so.widest(never, line, 0.1, at_least=1, target=0.1), ValueError, "expected no target", "got ['target']"
     )
+    refused(lambda: so.widest(never, line, 0.1, at_least=1, stop_when=0.9), ValueError, "expected no stop_when")
     own = so.Within(lambda x, z: abs(x - z).max() < 0.1, lambda x, z: x)
     refused(lambda: so.widest(never, line, own, at_least=1), ValueError, "expected a set with a size", "your own")
     refused(lambda: OptimisticFactor(math.nan), ValueError, "expected at_least", "got nan")

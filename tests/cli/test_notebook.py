@@ -223,7 +223,7 @@ def test_what_cannot_be_meant_is_refused_with_one_line_and_nothing_changes(book,
         ("temp,solvent,value\n30,water,3\n300,water,3\n", "between 20.0 and 90.0, got 300.0 .in line 3 of r.csv"),
         ("temp,solvent,value\n30,water,3\n30 °C,water,3\n", "line 3 of r.csv"),
         ("temp,solvent,value\n30,water,3\n40,beer,3\n", "'beer' .in line 3 of r.csv"),
-        ("temp,solvent,value\n30,water,three\n", "'three' .in line 2 of r.csv"),
+        ("temp,solvent,value\n30,water,three\n", "'three' for 'value' .in line 2 of r.csv"),
     ],
     ids=["no values", "wrong column", "short line", "unit", "unit as text", "choice", "value"],
 )

@@ -17,9 +17,10 @@ from stableopt.maxmin.solver import Index
 _WORDS = {
     "certified": "certified: all limits hold for every perturbation",
     "likely": "likely: all limits are expected to hold for every perturbation, but that is not guaranteed yet",
-    "unknown": "unknown: this decision comes closest, but some limit may be broken",
+    "unknown": "unknown: this decision is the likeliest to keep all limits, but some may be broken",
     "impossible": "impossible: no decision can keep all limits; this one comes closest",
 }
+_OFTEN = 0.8  # a constraint that is measured in a smaller share of the evaluations deserves a remark
 _AUDITED = {
     "unknown": "unknown: some limit may be broken",
     "impossible": "impossible: some limit is broken for certain",
@@ -88,13 +89,22 @@ def lines(answer: Kept, audit: bool = False) -> list[tuple[str, str]]:
     known = answer.constraints
     doubts = [(name, health.words) for name, health in answer.healths.items() if not health.trusted]
     said = words[answer.feasible]
+    if answer.feasible == "unknown" and not audit and any(margin.margin[1] < 0 for margin in known.values()):
+        said = "unknown: this decision breaks a limit, but others may keep all of them"
     if doubts and answer.feasible in ("certified", "impossible"):  # a promise that rests on models in doubt
         said = said.replace(": ", ", if the models were right: ", 1)
     return [
         ("limits", said),
         *(("", sentence(limit, known[limit.name])) for limit in limits),
-        *(("", f"the model of {name} is {doubt}") for name, doubt in doubts),
+        *(("", f"the model of {name}: {doubt}") for name, doubt in doubts),
+        *(("", text) for text in _missing(answer.state)),
     ]
+
+
+def _missing(state: State[Index]) -> list[str]:
+    """Which constraints could often not be measured: what is said of them rests on the other evaluations."""
+    counts = [(k.name, k.output.t) for k in state.constraints]
+    return [f"{name} was measured in {t} of {state.t} evaluations" for name, t in counts if 0 < t < _OFTEN * state.t]
 
 
 KEPT = ("keeps all limits", "may break a limit", "breaks a limit")

@@ -23,7 +23,7 @@ class Measuring(NamedTuple):
     names: tuple[str, ...] = ("value",)
 
     def __call__(self, point: Any) -> Outcome:
-        """What f says of a point. One that was not measured is left out; if none was, why."""
+        """What f says of a point. One that was not measured is left out; if none was, or one is infinite, why."""
         where = point.tolist() if isinstance(point, np.ndarray) else copy.copy(point)  # f may change the point
         try:
             y = self.f(point)
@@ -37,12 +37,12 @@ class Measuring(NamedTuple):
         if len(found) < len(self.names):
             raise TypeError(f"expected the function to return {self._expected}, got {y!r:.200} at {where}")
         values = {name: number for name, number in found.items() if is_value(number)}
-        if values:
+        # An infinite stress was measured, and says that something is wrong there: that must not count as unknown.
+        infinite = {name: number for name, number in found.items() if name not in values and not math.isnan(number)}
+        if values and not infinite:
             return values, ""
-        return (
-            None,
-            f"{', '.join(_why(n if len(found) > 1 else 'the value', v) for n, v in found.items())} (at {where})",
-        )
+        wrong = ", ".join(_why(n if len(found) > 1 else "the value", v) for n, v in (infinite or found).items())
+        return None, f"{wrong} (at {where})"
 
     @property
     def _expected(self) -> str:

@@ -191,12 +191,14 @@ class Answer(Kept, Questions, Generic[Decision]):
 
     def _compared(self) -> list[tuple[str, str]]:
         """What is known of the decision beside all others."""
-        beyond, better = "above" if self.sign > 0 else "below", f"at most {self.regret_bound:.4g} better"
+        beyond = "above" if self.sign > 0 else "below"
+        # A decision that breaks a limit may have a better value than all that keep them.
+        better = f": at most {self.regret_bound:.4g} better" if self.regret_bound >= 0 else ""
         known = self.report
         searched = "searched: independent starts agree" if known.settled else "searched, not proved"
         how = "exact" if known.exact else "proved" if known.proved else searched
         others = "no decision" if known.feasible is None else "no decision that may keep all limits"
-        bound = f"{others} has a worst case {beyond} {self.optimum_bound:.4g}: {better} ({how})"
+        bound = f"{others} has a worst case {beyond} {self.optimum_bound:.4g}{better} ({how})"
         return [*lines(self), *([] if known.feasible == "impossible" else [("optimum", bound)])]
 
 

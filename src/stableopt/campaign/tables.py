@@ -6,6 +6,7 @@ knows. Each comes with the place where it was found, for errors.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -65,7 +66,7 @@ def experiments(data: Any, words: Words, columns: Mapping[str, int] | None) -> E
     known = []
     for point, row, s, place in zip(points, given, noise, places, strict=True):
         try:
-            value, *others = (_known(row.get(name)) for name in words.outputs)
+            value, *others = _measured(row, words.outputs)
             measured = dict(zip(words.outputs[1:], others, strict=True)) or None
             seen = {n: _read(words, n, p) for n, p in point.items()} if isinstance(point, Mapping) else point
             known.append(Measurement(seen, value, None, None if value is None else _std(s), measured=measured))
@@ -235,13 +236,22 @@ def _records(table: Any) -> list[Any]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*(c.tolist() for c in columns.values()), strict=True)]
 
 
-def _known(v: Any) -> float | None:
-    """A value of a table; None where there is none."""
+def _measured(row: Mapping[str, Any], names: Sequence[str]) -> list[float | None]:
+    """What was measured, by these names; None where there is nothing. If one is infinite, the experiment failed."""
+    found = [_known(row.get(name), name) for name in names]
+    return [None] * len(names) if any(v is not None and math.isinf(v) for v in found) else found
+
+
+def _known(v: Any, name: str) -> float | None:
+    """A value of a table; None where there is none, infinity if it is that or as good as that."""
     v = _number(v)
-    if _missing(v) or (isinstance(v, float | np.floating) and not is_value(v)):  # infinite, or as good as that
+    if _missing(v):
         return None
+    if isinstance(v, float | np.floating) and not is_value(v):
+        return math.inf
     if not is_value(v):
-        raise ValueError(f"expected values as numbers (None or NaN where an experiment failed), got {v!r:.200}")
+        expected = "values as numbers (None or NaN where an experiment failed)"
+        raise ValueError(f"expected {expected}, got {v!r:.200} for {name!r}")
     return float(v)
 
 

@@ -196,7 +196,8 @@ def _value(y: Any, name: str, several: bool) -> float | None:
         return measured(y)
     except ValueError as error:
         remedy = f"None if {name} was not measured" if several else "failed=... says why"
-        raise ValueError(str(error).replace("tell None for a failed evaluation", remedy)) from None
+        said = str(error).replace("tell None for a failed evaluation", remedy)
+        raise ValueError(said.replace("the value y of one point", name) if several else said) from None
 
 
 def _measured(values: Mapping[str, float | None]) -> dict[str, float]:

@@ -87,7 +87,8 @@ class Widest(Result[Any]):
         return f"{goal} {kept}; no decision reaches {bound:.4g} times"
 
     def _lines(self) -> list[tuple[str, str]]:
-        lines = super()._lines()
+        # Whether a run is done is about worst cases within the tolerance as given: not what was asked.
+        lines = [line for line in super()._lines() if line[0] != "done"]
         return [lines[0], ("widest", self.words), *lines[1:]] if self.state.t else lines
 
 
@@ -104,15 +105,16 @@ def widest(
 
     Every evaluation looks at the decision that may keep it furthest, and measures where it may fail first.
 
-    f, ranges, tolerance, options: as in `maximize`, but for ``algorithm`` and ``target``. The tolerance says in which
-        proportions; an environment stays as it is. The limits of ``constraints`` are to be kept as far, too.
+    f, ranges, tolerance, options: as in `maximize`, but for ``algorithm``, ``target``, ``confirm`` and ``stop_when``,
+        which are about worst cases within one tolerance. The tolerance says in which proportions; an environment stays
+        as it is. The limits of ``constraints`` are to be kept as far, too.
     at_least: what the value must reach; at_most, if small values are good.
     """
     from stableopt.campaign.calls import maximize, minimize
 
     sign = -1 if at_least is None and at_most is not None else 1
     value = specification(at_least, at_most, sign)
-    refused = [name for name in ("algorithm", "target", "confirm") if name in options]
+    refused = [name for name in ("algorithm", "target", "confirm", "stop_when") if name in options]
     if refused:
         raise ValueError(f"expected no {refused[0]}=... for widest, which has a rule of its own, got {refused}")
     words = Words(ranges, tolerance, options.get("environment"))

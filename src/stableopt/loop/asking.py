@@ -109,6 +109,15 @@ def _begin(rule: SamplingRule, state: State[Index], number: int, pending: Sequen
 
 
 def _avoided(state: State[Index]) -> list[Index]:
-    """The points that failed since the last value, or more than once."""
+    """The points that failed since the last value, or more than once; and those where a quantity cannot be measured."""
     failed = [f.point_index for f in state.failures]
-    return [f.point_index for f in state.failures if f.t > state.t or failed.count(f.point_index) > 1]
+    twice = [f.point_index for f in state.failures if f.t > state.t or failed.count(f.point_index) > 1]
+    return twice + [z for k in state.constraints for z in _unmeasurable(state, k.name)]
+
+
+def _unmeasurable(state: State[Index], name: str) -> list[Index]:
+    """The points at which a constraint was missing each time that they were asked for, and more than once."""
+    taken = state.setting.is_taken
+    there = [r.point_index for r in state.rounds if name in (r.measured or {})]
+    missing = [r.point_index for r in state.rounds if r.asked and name not in (r.measured or {})]
+    return [z for i, z in enumerate(missing) if taken(z, missing[:i]) and not taken(z, there)]

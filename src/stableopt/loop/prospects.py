@@ -8,10 +8,11 @@ surroundings, of a spread of decisions, and the most promising one of all. Of ma
 if the values of those before were known. The highest bounds alone would be neighbours of each other on one hill: then
 draws miss what may be on all others, and are too sure. The points of each are those whose lcb is below all ucb, of a
 spread of what the adversary can do: no other is likely to be its worst case. A minimum over finitely many points is too
-high, for the reported decision and its rivals alike.
+high; that of the reported decision hardly is, as its worst case is searched for as well.
 
-With constraints, the quantity of each is drawn as well, at the points where the contenders may break its limits, and
-contenders are those that may keep all limits. In a draw, a decision that breaks one counts as the worst of all.
+With constraints, the quantity of each is drawn as well, at the points where the contenders may break its limits, those
+that a search finds included, and contenders are those that may keep all limits. In a draw, a decision that breaks one
+counts as the worst of all.
 
 Notation
     n, m    contenders, and different points of all of them
@@ -184,10 +185,12 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
     around = state.setting.candidates(decision)
     around = around[:: max(1, len(around) // _OWN)]
     pool = [best, *state.tried(), *(state.decision_of(z) for z in (*around, *spread))]
-    rivals = [_Places.of(state, rival, _POINTS) for rival in dict.fromkeys(pool) if rival != decision]
+    others = [rival for rival in dict.fromkeys(pool) if rival != decision and state.setting.allows(rival)]
+    rivals = [_Places.of(state, rival, _POINTS) for rival in others]
     rivals = [each for each in rivals if each.margin[1] >= 0 and (each.upper > own.lower or own.margin[0] < 0)]
     most = max(_FEWEST, _CONTENDERS // (1 + len(limits)))
-    places = [own, *(rivals if len(rivals) <= most else _apart(state, rivals, most))]
+    rivals = rivals if len(rivals) <= most else _apart(state, rivals, most)
+    places = [own, *(_searched(state, rivals) if limits else rivals)]
     number = {z: i for i, z in enumerate(dict.fromkeys(z for each in places for some in each.points for z in some))}
 
     def aspect(k: int, quantity: int, side: Side, scale: float, betas: tuple[float, float]) -> Aspect:
@@ -217,6 +220,24 @@ def _apart(state: State[Any], rivals: Sequence[_Places], most: int) -> list[_Pla
             covariance -= np.outer(covariance[best], covariance[best] / variance[best])
         mean[best] = -math.inf
     return chosen
+
+
+def _searched(state: State[Any], rivals: Sequence[_Places]) -> list[_Places]:
+    """Rivals that may keep all limits, with the points where each limit may be broken, as a search finds them.
+
+    A spread of points misses the corner in which a decision breaks a limit, and it would look better than it can be.
+    """
+    limits, decisions = state.limits, [each.decision for each in rivals]
+    if not decisions:
+        return []
+    worst = [limits.solver.minima(decisions, margin, limits.hints) for margin in limits.margins("lower")]
+    found = []
+    for i, (each, highest) in enumerate(zip(rivals, limits.smallest_of(decisions, "upper").tolist(), strict=True)):
+        value, *kept = each.points
+        points = [list(dict.fromkeys([*own, choices[i].point])) for own, choices in zip(kept, worst, strict=True)]
+        if highest >= 0:
+            found.append(each._replace(points=[value, *points]))
+    return found
 
 
 def _joints(state: State[Any], output: Output[Any], rounds: Sequence[Round[Any]], points: Sequence[Any]) -> list[Joint]:

@@ -28,7 +28,7 @@ from stableopt.loop.measurements import Round
 from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief
-from stableopt.sets.allowed import Rule
+from stableopt.sets.allowed import Rule, holds
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import UncertaintySet
@@ -180,6 +180,10 @@ class Setting(ABC, Generic[Index, F]):
 
         without: points that do not count, nor does what is very close to them. draw: another selection for each number.
         """
+
+    def allows(self, decision: Index) -> bool:
+        """Whether the rule of this setting, if it has one, allows a decision."""
+        return self.where is None or holds(self.where, self.translation.decision(decision))
 
     def rescaled(self, factor: float) -> Setting[Index, F]:
         """The same setting with perturbations ``factor`` times as large."""

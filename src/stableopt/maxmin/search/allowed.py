@@ -97,7 +97,7 @@ class AllowedMaxMin:
 
         best = self._climbed(judged, free.decision, hints)
         found = self.alone.worst(self.region.decision_index(best.X[0]), F, hints)
-        return found._replace(margin=float(best.margin[0]), gap=max(0.0, free.value - found.value), agreed=False)
+        return found._replace(margin=float(best.margin[0]), agreed=False)  # what is not allowed bounds nothing
 
     def jointly(self, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         free = self.alone.jointly(functions, hints)
