@@ -65,15 +65,19 @@ def run(problem: Problem, method: str, seed: int, rounds: int, path: Path) -> No
 
 
 def load(out: Path | None, file: Path = KEPT) -> list[dict[str, Any]]:
-    """The runs that are there, and those that are kept and not there."""
+    """The runs that are there and those that are kept; of the same one, the longer."""
     lines = file.read_text().splitlines() if file.exists() else []
     lines += [] if out is None else [path.read_text() for path in sorted(out.glob("*.json"))]
-    runs = {(r["problem"], r["method"], r["seed"]): r for r in map(json.loads, lines)}
+    runs: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for run in map(json.loads, lines):
+        key = run["problem"], run["method"], run["seed"]
+        if key not in runs or run["rounds"] >= runs[key]["rounds"]:  # of two, the longer one says more
+            runs[key] = run
     return [runs[key] for key in sorted(runs)]
 
 
 def keep(out: Path, file: Path = KEPT) -> int:
-    """Keep all runs of a directory, in place of the same ones that were kept before; how many are kept now."""
+    """Keep all runs of a directory, in place of the same ones that are kept and no longer; how many are kept now."""
     records = load(out, file)
     for record in records:
         for told in record["reports"]:

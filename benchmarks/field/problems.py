@@ -50,5 +50,7 @@ PROBLEMS: dict[str, Problem] = {}
 _ALL = (*shared(), *own(), *robot(), *drawn())
 BROUGHT = {problem.name for problem in _ALL if not np.isnan(problem.stable_value)}
 """Those whose stable optimum is known otherwise."""
+SHIPPED = {problem.name for problem in _ALL}
+"""Those of this folder; one's own are not among them."""
 for _problem in _ALL:
     add(_problem)

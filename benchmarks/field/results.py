@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.field.problems import PROBLEMS, part
+from benchmarks.field.problems import PROBLEMS, SHIPPED, part
 from benchmarks.rivals.problems import Array
 
 MARKS = (10, 20, 50, 100)
@@ -44,7 +44,9 @@ def load(out: Path | None, problems: Iterable[str], methods: Iterable[str], file
     for problem, method in wanted if out is not None else ():
         for run in sorted(out.glob(f"{problem}.{method}.*.json")):  # type: ignore[union-attr]
             record = json.loads(run.read_text())
-            runs[problem, method, record["seed"]] = _rules(record)
+            key, rules = (problem, method, record["seed"]), _rules(record)
+            if _length(rules) >= _length(runs.get(key, {})):  # of two, the longer run says more
+                runs[key] = rules
     order = {pair: i for i, pair in enumerate(wanted)}
     return dict(sorted(runs.items(), key=lambda item: (order[item[0][:2]], item[0][2])))
 
@@ -59,8 +61,13 @@ def _rules(record: dict[str, Any]) -> dict[str, dict[int, float]]:
     return rules
 
 
+def _length(rules: dict[str, dict[int, float]]) -> int:
+    """The last report of a run."""
+    return max((t for at in rules.values() for t in at), default=0)
+
+
 def kept(file: Path = KEPT) -> Runs:
-    """The runs that are kept."""
+    """The runs that are kept, of the problems of this folder."""
     found: Runs = {}
     for row in _rows(file):
         better = PROBLEMS[row["problem"]].stable_value - float(row["optimum"])
@@ -70,11 +77,16 @@ def kept(file: Path = KEPT) -> Runs:
 
 
 def keep(out: Path, file: Path = KEPT) -> int:
-    """Keep all runs of a directory, in place of the same ones that were kept before; how many these are."""
-    runs = {}
+    """Keep the runs of a directory, in place of the same ones that are kept and no longer; how many these are.
+
+    Those of one's own problems are left out: without their module, nobody could read them.
+    """
+    before, runs = kept(file), {}
     for run in sorted(out.glob("*.json")):
         record = json.loads(run.read_text())
-        runs[record["problem"], record["method"], str(record["seed"])] = record
+        key = record["problem"], record["method"], record["seed"]
+        if key[0] in SHIPPED and _length(_rules(record)) >= _length(before.get(key, {})):
+            runs[(*key[:2], str(key[2]))] = record
     rows = [row for row in _rows(file) if tuple(row[name] for name in _KEY[:3]) not in runs]
     for key, record in runs.items():
         for rule in dict.fromkeys(rule for at in record["reports"] for rule in at["regret"]):

@@ -17,7 +17,7 @@ from benchmarks.field import results
 from benchmarks.field.choices import Chi, stretched, warped
 from benchmarks.field.drawn import COUNTS, SETS, draw, drawn
 from benchmarks.field.known import own, shared
-from benchmarks.field.problems import BROUGHT, PROBLEMS, STORED, at_edge, part
+from benchmarks.field.problems import BROUGHT, PROBLEMS, SHIPPED, STORED, at_edge, part
 from benchmarks.rivals.problems import Problem
 from benchmarks.rivals.worst import stable_optimum, worst_case
 
@@ -200,7 +200,7 @@ def test_choices_are_what_they_say() -> None:
 
 
 def test_a_colon_names_a_reporting_rule_only_before_a_word(tmp_path):
-    record = {"seed": 0, "stable_value": PROBLEMS["sine"].stable_value}
+    record = {"problem": "sine", "seed": 0, "stable_value": PROBLEMS["sine"].stable_value}
     record["reports"] = [{"t": 20, "regret": {"own": 0.5, "expected": 0.25}}]
     for method in ("ours", "ours-length=0.15:0.35"):
         results.path(tmp_path, "sine", method, 0).write_text(json.dumps(record))
@@ -236,8 +236,21 @@ def test_a_run_that_is_kept_counts_as_there_until_it_is_run_again(tmp_path, monk
     assert len(list(command.missing(chosen))) == 4
 
 
+def test_of_a_run_that_is_kept_and_there_the_longer_one_counts(tmp_path):
+    record = {"problem": "sine", "method": "carbo", "seed": 0, "stable_value": PROBLEMS["sine"].stable_value}
+    file, out = tmp_path / "kept.csv", results.path(tmp_path, "sine", "carbo", 0)
+    for marks, regret in (((20, 50), 0.5), ((20,), 0.25)):
+        out.write_text(json.dumps(record | {"reports": [{"t": t, "regret": {"own": regret}} for t in marks]}))
+        results.keep(tmp_path, file)
+    results.path(tmp_path, "mine", "carbo", 0).write_text(json.dumps(record | {"problem": "mine", "reports": []}))
+    assert results.keep(tmp_path, file) == 0  # a problem of one's own could not be read without its module
+    for folder in (None, tmp_path):
+        runs = results.load(folder, ["sine"], ["carbo"], file)
+        assert results.regrets(runs, "sine", "carbo", 50) == {0: 0.5} == results.regrets(runs, "sine", "carbo", 20)
+
+
 def test_what_is_kept_is_of_the_problems_and_finite():
     runs = results.kept()
-    assert {problem for problem, _, _ in runs} <= set(PROBLEMS)
+    assert runs and {problem for problem, _, _ in runs} <= SHIPPED
     values = [v for rules in runs.values() for at in rules.values() for v in at.values()]
     assert np.isfinite(values).all() and not results.beaten(runs), "search again: python -m benchmarks.field optimum"

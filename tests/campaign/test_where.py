@@ -134,3 +134,13 @@ def test_what_could_be_better_is_about_allowed_decisions(ranges):
     assert found.regret_bound < 0.03 and found.optimum_bound < 0.29  # the best of all would reach 0.95
     assert all(first(contender.decision) <= 0.301 for contender in found.done().contenders)
     assert found.done().probability > 0.9
+
+
+def test_contenders_fill_what_a_thin_rule_allows():
+    def f(point):
+        return float(np.sin(7 * point["a"]) + point["b"] * point["c"])
+
+    found = so.maximize(f, CUBE, 0.05, where=RULES["thin"][0], evaluations=8, seed=0)
+    decisions = np.array([list(c.decision.values()) for c in found.done().contenders])
+    assert len(decisions) > 8 and np.ptp(decisions, axis=0).min() > 0.3
+    assert all(RULES["thin"][0](dict(zip(CUBE, d, strict=True))) for d in decisions.tolist())

@@ -397,6 +397,17 @@ def test_constraints_are_kept_at_every_point_of_the_decision():
     assert result.feasible == "certified" and result.decision == pytest.approx(best.decision, abs=0.05)
 
 
+def test_a_trial_with_an_infinite_constraint_counts_as_failed():
+    own = StableOptSampler(
+        {"x": 1.0}, constraints_func=lambda trial: [float("inf")] * (trial.params["x"] > 6) or [-1.0]
+    )
+    study = optuna.create_study(direction="maximize", sampler=own)
+    study.optimize(pulling, n_trials=7)
+    beyond = [trial for trial in study.trials if trial.params["x"] > 6]
+    evaluations = stable_best(study).evaluations
+    assert beyond and sum(e.value is None for e in evaluations) == len(beyond) and len(evaluations) == 7
+
+
 def test_limits_of_a_campaign_are_those_of_the_study():
     campaign = so.Campaign({"x": (0.0, 10.0)}, {"x": 1.0}, constraints={"stress": (None, 14.0)})
     for _ in range(6):

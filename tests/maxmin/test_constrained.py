@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from stableopt import Ball, Float, Grid, Integer, Parameters, Space
 from stableopt.maxmin import ContinuousMaxMin, Hints, Listing, SpaceRegion
+from stableopt.maxmin.search.constrained import Climb, ConstrainedSearch
 
 # ---------------------------------------------------------------------------------------------------------------- lists
 
@@ -159,6 +160,23 @@ def test_on_one_hill_a_climb_finds_what_a_search_finds():
     assert found.margin >= 0 and found.value == pytest.approx(best.value, abs=1e-3)
     nowhere = solver.maximin(F, subject_to=[limit, Bowl([0.9, 0.8], 12.0)], near=(0.85, 0.75))
     assert nowhere.margin < 0 and nowhere.decision == (0.85, 0.75)
+
+
+@pytest.mark.parametrize("turns", [None, 3])
+@pytest.mark.parametrize("start", [(0.85, 0.75), (0.35, 0.35), (0.05, 0.95)])
+def test_what_a_climb_says_of_its_decision_is_what_a_full_look_finds(start, turns):
+    """Also after its level has risen, in units of the function and of the margins."""
+    solver = ContinuousMaxMin(SpaceRegion(Space([(0.0, 1.0)] * 2), Ball(0.05)), 10_000, brief=True)
+    functions = [Bowl([0.9, 0.8]), Bowl([0.3, 0.4], 12.0), Bowl([0.5, 0.3], 6.0)]
+    search = ConstrainedSearch(solver, functions[0], functions[1:], Hints())
+    merit = search._merit(search.scan.lowest, 64.0)
+    climb = Climb(search.joint.inner(merit, search.known), merit, search.scan.lowest, np.array(start))
+    looks = [climb.judged]
+    climb.run(None) if turns is None else climb.few(turns)
+    for judged in (*looks, climb.judged):
+        value, *margins = [solver.worst(tuple(judged.x), F).value for F in functions]
+        assert judged.value == pytest.approx(value, abs=1e-5) and judged.margin == pytest.approx(min(margins), abs=1e-5)
+    assert np.allclose(climb.judged.x, climb.x) and (turns or climb.level > search.scan.lowest)
 
 
 class ByWord:

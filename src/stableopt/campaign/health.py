@@ -152,10 +152,9 @@ def _unfounded(state: State) -> str:
     """Why the bound of the optimum is not to be trusted, if it lies where the data say little."""
     belief, early = state.belief, "too early to trust the bound of the optimum"
     points = state.candidates()
-    spread = points[:: max(1, len(points) // _SPREAD)]
     if state.setting.where is not None:  # what no decision may be does not matter
-        spread = [z for z in spread if state.setting.allows(state.decision_of(z))]
-    points = [state.optimum.point, *spread]
+        points = [z for z in points if state.setting.allows(state.decision_of(z))]
+    points = [state.optimum.point, *points[:: max(1, len(points) // _SPREAD)]]
     X = state.setting.inputs(points, scaled=True)
     prior = np.average([gp.kernel.diag(X) for gp in belief.gps], axis=0, weights=belief.weights or None)
     unknown = state.moments(points)[1] > _UNKNOWN * prior

@@ -195,9 +195,10 @@ def _value(y: Any, name: str, several: bool) -> float | None:
     try:
         return measured(y)
     except ValueError as error:
-        remedy = f"None if {name} was not measured" if several else "failed=... says why"
-        said = str(error).replace("tell None for a failed evaluation", remedy)
-        raise ValueError(said.replace("the value y of one point", name) if several else said) from None
+        if several:
+            remedy = f"None if {name} was not measured, failed=... if something is wrong there"
+            raise ValueError(f"expected a finite number as {name}, got {y!r:.200}: {remedy}") from None
+        raise ValueError(str(error).replace("tell None for a failed evaluation", "failed=... says why")) from None
 
 
 def _measured(values: Mapping[str, float | None]) -> dict[str, float]:

@@ -112,12 +112,15 @@ def _avoided(state: State[Index]) -> list[Index]:
     """The points that failed since the last value, or more than once; and those where a quantity cannot be measured."""
     failed = [f.point_index for f in state.failures]
     twice = [f.point_index for f in state.failures if f.t > state.t or failed.count(f.point_index) > 1]
-    return twice + [z for k in state.constraints for z in _unmeasurable(state, k.name)]
+    if not state.constraints:
+        return twice
+    measured = [state.valued, *(k.rounds(state.rounds) for k in state.constraints)]
+    return twice + [z for known in measured for z in _unmeasurable(state, {r.t for r in known})]
 
 
-def _unmeasurable(state: State[Index], name: str) -> list[Index]:
-    """The points at which a constraint was missing each time that they were asked for, and more than once."""
+def _unmeasurable(state: State[Index], known: set[int]) -> list[Index]:
+    """The points at which a quantity, known in these rounds, was missing each time they were asked for, and twice."""
     taken = state.setting.is_taken
-    there = [r.point_index for r in state.rounds if name in (r.measured or {})]
-    missing = [r.point_index for r in state.rounds if r.asked and name not in (r.measured or {})]
+    there = [r.point_index for r in state.rounds if r.t in known]
+    missing = [r.point_index for r in state.rounds if r.asked and r.t not in known]
     return [z for i, z in enumerate(missing) if taken(z, missing[:i]) and not taken(z, there)]

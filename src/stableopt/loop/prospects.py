@@ -181,6 +181,8 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
     own = _Places.of(state, decision, _OWN)
     best = state.certificate(decision).optimum.decision
     spread = state.candidates()
+    if state.setting.where is not None:
+        spread = [z for z in spread if state.setting.allows(state.decision_of(z))]
     spread = spread[:: max(1, len(spread) // _POOL)]
     around = state.setting.candidates(decision)
     around = around[:: max(1, len(around) // _OWN)]
@@ -189,8 +191,9 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
     rivals = [_Places.of(state, rival, _POINTS) for rival in others]
     rivals = [each for each in rivals if each.margin[1] >= 0 and (each.upper > own.lower or own.margin[0] < 0)]
     most = max(_FEWEST, _CONTENDERS // (1 + len(limits)))
-    rivals = rivals if len(rivals) <= most else _apart(state, rivals, most)
-    places = [own, *(_searched(state, rivals) if limits else rivals)]
+    if limits:  # some of them break a limit in a corner
+        rivals = _searched(state, rivals if len(rivals) <= 2 * most else _apart(state, rivals, 2 * most))
+    places = [own, *(rivals if len(rivals) <= most else _apart(state, rivals, most))]
     number = {z: i for i, z in enumerate(dict.fromkeys(z for each in places for some in each.points for z in some))}
 
     def aspect(k: int, quantity: int, side: Side, scale: float, betas: tuple[float, float]) -> Aspect:

@@ -159,6 +159,8 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         region, seed = self.region, self.seed + draw
         if decision is None:
             Z = region.points_space.spread(_POINTS, seed)
+            if self._ground is not None:  # of decisions that are allowed
+                Z[:, : region.dim] = self._ground.anchors[np.arange(len(Z)) % len(self._ground.anchors)]
             Z = region.points(Z[:, : region.dim], region.scenario_of(Z[:, : region.dim], Z))
         else:
             S = region.scenarios(_OTHERS, seed)

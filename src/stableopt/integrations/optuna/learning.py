@@ -18,7 +18,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from stableopt.base.checks import is_value
-from stableopt.integrations.optuna.limits import measured
+from stableopt.integrations.optuna.limits import infinite, measured
 from stableopt.integrations.optuna.parameters import internal
 from stableopt.integrations.optuna.said import Problem
 from stableopt.integrations.optuna.spaces import finished
@@ -105,7 +105,7 @@ class Learner:
         translation = self.optimizer.state.setting.translation
         point = self.problem.point(trial.params)
         translation.point_index(point)  # refuses what is outside
-        value = trial.value if trial.state is TrialState.COMPLETE else None
+        value = trial.value if trial.state is TrialState.COMPLETE and not infinite(trial) else None
         known = value is not None and is_value(value)
         decision = trial.user_attrs.get(DECISION)
         if decision is not None:
@@ -115,7 +115,7 @@ class Learner:
             except ValueError:
                 own = False
             decision = decision if own else None
-        others = measured(trial, self.problem.words.outputs[1:]) if trial.state is TrialState.COMPLETE else None
+        others = None if value is None else measured(trial, self.problem.words.outputs[1:])
         return Measurement(point, sign * value if known and value is not None else None, decision, measured=others)
 
     def _key(self, trial: FrozenTrial) -> tuple[float, ...]:

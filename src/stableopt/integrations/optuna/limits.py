@@ -39,6 +39,11 @@ def measured(trial: FrozenTrial, names: Sequence[str]) -> dict[str, float | None
     return {n: float(v) if v is not None and math.isfinite(v) else None for n, v in known.items()} or None
 
 
+def infinite(trial: FrozenTrial) -> bool:
+    """Whether a constraint is infinite: then something is wrong there, and the trial counts as failed."""
+    return any(isinstance(v, float) and math.isinf(v) for v in constraints(trial).values())
+
+
 def keep(function: ConstraintsFunction, study: Study, trial: FrozenTrial) -> None:
     """Store what a function says of a finished trial."""
     found = [float(value) for value in function(trial)]

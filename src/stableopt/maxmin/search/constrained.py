@@ -89,7 +89,7 @@ class Climb(Exchange):
     def _correct_value(self, found: Minima) -> bool:
         here, overrated = self.x, super()._correct_value(found)
         back = self.x is not here  # at a decision from before
-        self._arrive(self.inner.minima(self.x[None], self.plan.full(1)) if back else found)
+        self._arrive(self.inner.minima(self.x[None], self.plan.full(1), found.S) if back else found)
         return overrated
 
     def _escape_from_kink(self, active: Array, found: Minima) -> Minima | None:
@@ -155,8 +155,9 @@ class ConstrainedSearch:
     def climb(self, decision: Row) -> Choice[Row]:
         """The best feasible decision that a climb from this one reaches, a short one in a brief search; or itself."""
         x = np.array(decision)
-        first = self._climb_from(x, _SHORT if self.alone.plan.brief else None)
-        return self._choice(first if self.best is None else self.best)
+        brief = self.alone.plan.brief
+        first = self._climb_from(x, _SHORT if brief else None)
+        return self._choice(self.best or (first if brief else self._judged(x)))
 
     def _choice(self, best: Judged) -> Choice[Row]:
         return Choice(self.alone.region.decision_index(best.x), best.point, best.value, margin=best.margin)
