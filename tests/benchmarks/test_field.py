@@ -254,3 +254,18 @@ def test_what_is_kept_is_of_the_problems_and_finite():
     assert runs and {problem for problem, _, _ in runs} <= SHIPPED
     values = [v for rules in runs.values() for at in rules.values() for v in at.values()]
     assert np.isfinite(values).all() and not results.beaten(runs), "search again: python -m benchmarks.field optimum"
+
+
+def test_the_page_shows_what_is_kept():
+    """The tables of docs/field.md are those of the runs that are kept."""
+    page = (Path(__file__).parents[2] / "docs" / "field.md").read_text(encoding="utf-8")
+    methods = ["ours", "carbo", "qucb16", "random"]
+    lines = results.table(results.load(None, PROBLEMS, methods), methods).split("\n\n")[0].splitlines()
+    assert len(lines) >= 6 and all(line in page for line in lines)
+    for rival, name in (("qucb16", "BoTorch, UCB-16"), ("carbo", "CARBO"), ("random", "random search"), ("paper", "β^{1/2} = 2, on our model")):  # fmt: skip # noqa: E501
+        for wanted in ("choose", "look"):
+            runs = results.load(None, [p for p in PROBLEMS if part(p) == wanted], [rival, "ours"])
+            for line in results.compare(runs, rival, "ours").splitlines()[2:]:
+                t, problems, _, ratio, ends, won = (cell.strip() for cell in line.strip("|").split("|"))
+                shown = f"{name} | {wanted} | {t} | {problems} | {ratio} ({ends.replace(', ', ' to ')}) | {won} |"
+                assert shown in page.replace("**", ""), shown
