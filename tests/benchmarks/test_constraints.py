@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from benchmarks.constraints import __main__ as command
 from benchmarks.constraints.problems import PROBLEMS, SLACK
@@ -46,3 +47,9 @@ def test_what_is_kept_is_what_the_problems_say():
         value, violation = problem.worst(told["decision"])
         assert abs(problem.best - value - told["regret"]) <= 1e-3 * (1 + abs(told["regret"]))
         assert (violation <= SLACK) == (told["violation"] <= SLACK) or abs(violation) < 1e-4
+
+
+def test_the_page_shows_what_is_kept_of_ours():
+    page = (Path(__file__).parents[2] / "docs" / "constraints.md").read_text(encoding="utf-8")
+    lines = [line for line in command.table(command.load(None)).splitlines() if "| ours |" in line]
+    assert len(lines) == len(PROBLEMS) and all(line in page for line in lines)
