@@ -205,7 +205,7 @@ def test_a_colon_names_a_reporting_rule_only_before_a_word(tmp_path):
     for method in ("ours", "ours-length=0.15:0.35"):
         results.path(tmp_path, "sine", method, 0).write_text(json.dumps(record))
     names = ["ours", "ours:expected", "ours-length=0.15:0.35", "ours-length=0.15:0.35:expected"]
-    runs = results.load(tmp_path, ["sine"], names)
+    runs = results.load(tmp_path, ["sine"], names, tmp_path / "nothing is kept")
     assert [results.regrets(runs, "sine", name, 20)[0] for name in names] == [0.5, 0.25, 0.5, 0.25]
 
 

@@ -55,8 +55,8 @@ def test_a_correction_keeps_what_it_does_not_name():
         ("another name", lambda b: b.tell(1, {"cost": 3.1, "strain": 1.0}), ValueError, "expected values for ['cost', 'stress', 'deflection'], got ['cost', 'strain']"),
         ("nothing", lambda b: b.tell(1, {}), ValueError, "expected values for"),
         ("nothing measured", lambda b: b.tell(1, {"cost": NAN, "stress": None}), ValueError, "expected a value, got none"),
-        ("infinite", lambda b: b.tell(1, {"cost": 1.0, "stress": math.inf}), ValueError, "expected a finite value", "None if stress was not measured"),
-        ("a word", lambda b: b.tell(1, {"cost": 1.0, "stress": "high"}), ValueError, "expected one number", "'high'"),
+        ("infinite", lambda b: b.tell(1, {"cost": 1.0, "stress": math.inf}), ValueError, "expected a finite number as stress", "None if stress was not measured", "failed=..."),
+        ("a word", lambda b: b.tell(1, {"cost": 1.0, "stress": "high"}), ValueError, "expected a finite number as stress", "'high'"),
         ("a value that failed", lambda b: b.tell(1, {"cost": 1.0}, failed="broken"), ValueError, "got both"),
     ]
 )  # fmt: skip
