@@ -58,7 +58,7 @@ def work(job: Job) -> dict[str, Any]:
 
 def missing(chosen: argparse.Namespace) -> Iterator[Job]:
     """All problems and methods of a seed, then the next seed: a table of part of the seeds is paired."""
-    kept = {key: max(next(iter(rules.values()))) for key, rules in results.kept().items()}
+    kept = {key: results.length(rules) for key, rules in results.kept().items()}
     for seed in range(chosen.first, chosen.first + chosen.seeds):
         for method in chosen.methods:
             for problem in chosen.problems:

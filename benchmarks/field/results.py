@@ -45,7 +45,7 @@ def load(out: Path | None, problems: Iterable[str], methods: Iterable[str], file
         for run in sorted(out.glob(f"{problem}.{method}.*.json")):  # type: ignore[union-attr]
             record = json.loads(run.read_text())
             key, rules = (problem, method, record["seed"]), _rules(record)
-            if _length(rules) >= _length(runs.get(key, {})):  # of two, the longer run says more
+            if length(rules) >= length(runs.get(key, {})):  # of two, the longer run says more
                 runs[key] = rules
     order = {pair: i for i, pair in enumerate(wanted)}
     return dict(sorted(runs.items(), key=lambda item: (order[item[0][:2]], item[0][2])))
@@ -61,7 +61,7 @@ def _rules(record: dict[str, Any]) -> dict[str, dict[int, float]]:
     return rules
 
 
-def _length(rules: dict[str, dict[int, float]]) -> int:
+def length(rules: dict[str, dict[int, float]]) -> int:
     """The last report of a run."""
     return max((t for at in rules.values() for t in at), default=0)
 
@@ -85,7 +85,7 @@ def keep(out: Path, file: Path = KEPT) -> int:
     for run in sorted(out.glob("*.json")):
         record = json.loads(run.read_text())
         key = record["problem"], record["method"], record["seed"]
-        if key[0] in SHIPPED and _length(_rules(record)) >= _length(before.get(key, {})):
+        if key[0] in SHIPPED and length(_rules(record)) >= length(before.get(key, {})):
             runs[(*key[:2], str(key[2]))] = record
     rows = [row for row in _rows(file) if tuple(row[name] for name in _KEY[:3]) not in runs]
     for key, record in runs.items():

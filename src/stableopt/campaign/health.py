@@ -25,7 +25,7 @@ from stableopt.campaign.inputs import idle
 from stableopt.loop.answers import readable
 from stableopt.loop.measurements import Data, Round
 from stableopt.loop.outputs import Output, valued
-from stableopt.loop.setting import Setting
+from stableopt.loop.setting import Setting, allowed
 from stableopt.loop.state import State
 from stableopt.model.residuals import distinct, left_out, most_unusual
 
@@ -151,9 +151,7 @@ def _too_early(t: int, q: int) -> str:
 def _unfounded(state: State) -> str:
     """Why the bound of the optimum is not to be trusted, if it lies where the data say little."""
     belief, early = state.belief, "too early to trust the bound of the optimum"
-    points = state.candidates()
-    if state.setting.where is not None:  # what no decision may be does not matter
-        points = [z for z in points if state.setting.allows(state.decision_of(z))]
+    points = allowed(state.setting, state.candidates())  # what no decision may be does not matter
     points = [state.optimum.point, *points[:: max(1, len(points) // _SPREAD)]]
     X = state.setting.inputs(points, scaled=True)
     prior = np.average([gp.kernel.diag(X) for gp in belief.gps], axis=0, weights=belief.weights or None)

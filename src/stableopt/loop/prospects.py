@@ -35,6 +35,7 @@ from stableopt.base.values import ReadOnly
 from stableopt.loop.drawn import Joint, Playing, shuffled
 from stableopt.loop.measurements import Data, Round
 from stableopt.loop.outputs import Output, Side
+from stableopt.loop.setting import allowed
 from stableopt.loop.state import State
 from stableopt.model.gp import GP, Posterior
 
@@ -180,9 +181,7 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
     limits = state.limits.each
     own = _Places.of(state, decision, _OWN)
     best = state.certificate(decision).optimum.decision
-    spread = state.candidates()
-    if state.setting.where is not None:
-        spread = [z for z in spread if state.setting.allows(state.decision_of(z))]
+    spread = allowed(state.setting, state.candidates())
     spread = spread[:: max(1, len(spread) // _POOL)]
     around = state.setting.candidates(decision)
     around = around[:: max(1, len(around) // _OWN)]

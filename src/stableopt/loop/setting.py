@@ -190,6 +190,13 @@ class Setting(ABC, Generic[Index, F]):
         return type(self)(self.domain, self.uncertainty.scaled(factor), self.seed, self.where)  # type: ignore[call-arg]
 
 
+def allowed(setting: Setting[Index], points: Sequence[Index]) -> Sequence[Index]:
+    """Those of these points that stand for decisions that are allowed."""
+    if setting.where is None:
+        return points
+    return [z for z in points if setting.allows(setting.translation.decision_of(z))]
+
+
 def column_names(setting: Setting[Index]) -> list[str]:
     """A name for every column of a point; where the user gave none, as the column would be indexed."""
     named = setting.translation.names

@@ -155,7 +155,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         return _allowed(self.region, space.rows(rng.random((1, len(space.parts)))))
 
     def candidates(self, decision: Row | None = None, *, without: Sequence[Row] = (), draw: int = 0) -> Sequence[Row]:
-        """Evenly spread points of the space, or of what the decision can turn into."""
+        """Evenly spread points of the space, of its allowed decisions, or of what the decision can turn into."""
         region, seed = self.region, self.seed + draw
         if decision is None:
             Z = region.points_space.spread(_POINTS, seed)

@@ -78,7 +78,7 @@ class Climb(Exchange):
         point = self.region.point_index(self.region.points(self.x[None], S[worst : worst + 1])[0])
         limits = [(v, self.merit.parts[k]) for v, k in zip(V.tolist(), number.tolist(), strict=True) if k]
         margin = min((v - M.constant) / M.factor for v, M in limits)
-        self._reached = found
+        self._lowest = float(V.min())
         self.judged = Judged(np.array(self.region.decision_index(self.x)), float(V[worst]), point, margin)
 
     def _accept_or_shrink(self, trial: Array, above: float, found: Minima) -> None:
@@ -100,9 +100,8 @@ class Climb(Exchange):
 
     def _climb(self) -> tuple[Array, float]:
         """Before each climb the level rises to the value of the decision, if all its margins are 0 or more."""
-        objective = self._reached.S[0, :, -1] == 0
-        value = float(self._reached.V[0, objective].min())
-        if value > self.level <= float(self._reached.V[0].min()):
+        value = self.judged.value
+        if value > self.level <= self._lowest:
             self.merit.raise_constraints(value - self.level)
             self.level = self.v = value
         return super()._climb()
