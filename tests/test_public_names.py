@@ -45,7 +45,7 @@ MODULES = {
     }
     | {"SamplingRule", "OptimisticPessimistic", "OptimisticItself", "LargestUcb", "UniformlyRandom"}
     | {"ReportingRule", "BestSoFar", "BestWhenAsked", "BestIntersected", "BestOfAll", "BestExpected", "MostPromising"}
-    | {"Last", "Schedule", "Constant", "Alternating", "LikelihoodRatio", "Rkhs", "PaperRkhs", "FixedDesign"}
+    | {"Last", "Schedule", "Constant", "Curious", "Alternating", "LikelihoodRatio", "Rkhs", "PaperRkhs", "FixedDesign"}
     | {"BayesianFinite", "BayesianBox", "Calibrated", "Step", "play"},
     "model": {"Kernel", "SE", "Matern", "Linear", "Categorical", "Stationary", "Sum", "Product", "Scaled", "OnColumns"}
     | {"check_kernel", "GP", "LinearMean", "Posterior", "TrackedPosterior", "Mixture", "TrackedMixture", "Bound"}

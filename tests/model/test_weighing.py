@@ -112,20 +112,6 @@ def test_weights_count_in_moments_and_gradients():
     assert by_parts == pytest.approx(gradient, rel=1e-6, abs=1e-8), "written out or not, it is the same"
 
 
-def test_what_explores_is_the_most_likely_model_alone_also_after_an_update():
-    Z = RNG.random((4, 2))
-    mixture = WEIGHED.condition(X[:-1], Y[:-1]).update(X[-1], Y[-1])
-    assert mixture.exploring_bound(1.0)(Z) == pytest.approx(MIDDLE.condition(X, Y).bound(1.0)(Z))
-    domain = Grid.linspace([0, 0], [1, 1], 5)
-    seen = [0, 7, 20]
-    tracked = WEIGHED.track(domain.blocks, seen[:-1], Y[:2]).update(20, Y[2])
-    alone = MIDDLE.track(domain.blocks, seen, Y[:3])
-    assert tracked.exploring_bound(1.0) == pytest.approx(alone.bound(1.0))
-    assert Belief(GPS).track(domain.blocks, seen, Y[:3]).exploring_bound(1.0) == pytest.approx(
-        Belief(GPS).track(domain.blocks, seen, Y[:3]).bound(1.0)
-    )
-
-
 def test_weights_are_checked_and_stored():
     assert from_dict(WEIGHED.to_dict()) == WEIGHED
     for wrong in ((1.0,), (0.5, 0.6), (0.0, 1.0)):

@@ -29,6 +29,7 @@ from stableopt.loop.schedules import (
     BayesianFinite,
     Calibrated,
     Constant,
+    Curious,
     FixedDesign,
     LikelihoodRatio,
     PaperRkhs,
@@ -41,7 +42,7 @@ from stableopt.maxmin.solver import Choice, Index
 
 __all__ = ["ALGORITHMS", "Algorithm", "Alternating", "BayesianBox", "BayesianFinite", "BestExpected"]
 __all__ += ["BestIntersected", "BestOfAll", "BestSoFar", "BestWhenAsked", "Calibrated", "Choice", "Constant"]
-__all__ += ["Constraint", "Margin"]
+__all__ += ["Constraint", "Curious", "Margin"]
 __all__ += ["FixedDesign", "Index", "LargestUcb", "Last", "LikelihoodRatio", "Measurement", "MostPromising"]
 __all__ += ["OptimisticItself", "OptimisticPessimistic", "Optimizer", "PaperRkhs", "Query", "Report", "ReportingRule"]
 __all__ += ["Rkhs", "Round", "SamplingRule", "Schedule", "Setting", "State", "Step", "UniformlyRandom", "play"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from stableopt.loop.answers import Query
 from stableopt.loop.rules import Algorithm, SamplingRule
+from stableopt.loop.schedules import Schedule
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Choice, Index
 
@@ -21,6 +22,8 @@ class Asking(NamedTuple, Generic[Index]):
     algorithm: Algorithm
     initial: int
     seed: int
+    exploring: Schedule
+    """It says which β explores instead, where the chosen point is known already."""
 
     def queries(self, state: State[Index], pending: Sequence[Query[Index]], count: int) -> list[Query[Index]]:
         """What to measure next, while the values of other queries are not in yet."""
@@ -44,11 +47,19 @@ class Asking(NamedTuple, Generic[Index]):
             if [q.t for q in pending] == list(range(number - len(waiting) + 1, number + 1)) and waiting:
                 imagined = replace(imagined, like=(state,))
             seed = self.seed + 7919 * len(pending)  # random rules draw anew for every worker
-            choice = _sampled(self.algorithm.sampling, imagined, seed)
+            choice = self._sampled(imagined, seed, number + 1)
             choice = other_point(imagined, choice, [*waiting, *_avoided(state)])
         translation = state.setting.translation
         seen = translation.decision(choice.decision), translation.point(choice.point)
         return Query(number + 1, *seen, math.nan, choice.decision, choice.point)
+
+    def _sampled(self, state: State[Index], seed: int, t: int) -> Choice[Index]:
+        """What the rule chooses; with a larger β, if a measurement there would tell nothing."""
+        rule, larger = self.algorithm.sampling, self.exploring.instead(t)
+        choice = _sampled(rule, state, seed)
+        if larger is None or not rule.explores or state.teaches(choice.point):
+            return choice
+        return _sampled(rule, state.bolder(larger), seed)
 
 
 def imagining(state: State[Index], points: Sequence[Index], failed: Sequence[Index] = ()) -> State[Index]:

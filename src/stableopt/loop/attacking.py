@@ -46,6 +46,7 @@ class Attack(SamplingRule):
     """
 
     reporting: ReportingRule
+    explores = False
 
     def begin(self, state: State[Index], number: int) -> Choice[Index]:
         """Points of A(decision), each as far as possible from those before it."""

@@ -166,7 +166,7 @@ class Optimizer:
         count, state = 1 if n is None else whole(n, 1, "a number of queries 1, 2, 3, ..."), self._state
         waiting = [pending] if isinstance(pending, Query) else listed(pending, "pending queries as a list")
         waiting = [checked(state.setting.translation, q) for q in waiting]
-        asking: Asking = Asking(self.algorithm, self.initial, self.seed)
+        asking: Asking = Asking(self.algorithm, self.initial, self.seed, self.exploring)
         with threads_for(state.t):
             queries = asking.queries(state, waiting, count)
         return queries[0] if n is None else queries

@@ -28,7 +28,8 @@ from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 from stableopt.model.learning import Belief, Learned
 
 Level = Literal["lower", "mean", "upper", "exploring"]
-_NARROW = 1e-3  # of s_k: a width below this is as good as none, so that scores stay finite
+_NARROW = 1e-3  # of s_k: a width below this is as good as none
+_HALF = 0.5  # of the noise: what is known as well as this is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,17 @@ class Output(ReadOnly, Generic[Index]):
             assert posterior is not None
             posterior = posterior.update(point, min(float(posterior.moments([point])[0][0]), most))
         return replace(self, posterior=posterior)
+
+    def teaches(self, point: Index, scale: float) -> bool:
+        """Whether a measurement at this point would tell anything worth it.
+
+        It does not where the standard deviation is below half of the noise (a value that was measured four times), or
+        below a thousandth of what is much for this quantity.
+        """
+        if self.posterior is None:
+            return True
+        least = max(_HALF * self.belief.likely.noise, _NARROW * scale)
+        return float(self.posterior.moments([point])[1][0]) >= least**2
 
     def scale(self, X: Array) -> float:
         """The prior's standard deviation, in the mean over these rows: what is much or little for this quantity."""
@@ -125,7 +137,6 @@ class Limit(NamedTuple, Generic[Index]):
         """The margin in the form that the setting's solver takes."""
         sign, limit = self.side
         certify, explore = (sign * math.sqrt(beta) for beta in (self.limited.beta, self.limited.explore))
-        # All models explore, weighed by the data: see `State.exploring`.
         c = {"lower": -certify, "mean": 0.0, "upper": certify, "exploring": explore}[level]
         return affine(self.view.bound(c), sign / self.scale, -sign * limit / self.scale)
 

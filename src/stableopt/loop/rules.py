@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
+from stableopt.base.checks import positive
 from stableopt.base.values import Value
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Choice, Index
@@ -17,6 +19,9 @@ from stableopt.maxmin.solver import Choice, Index
 
 class SamplingRule(Value, ABC):
     """Which point to measure next."""
+
+    explores: ClassVar[bool] = True
+    """Whether the β that explores makes a difference to it."""
 
     @abstractmethod
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
@@ -39,13 +44,22 @@ class ReportingRule(Value, ABC):
         """The decision to report, as the state numbers it."""
 
 
+@dataclass(frozen=True, eq=False)
 class OptimisticPessimistic(SamplingRule):
     """StableOpt: the decision with the best worst-case ucb, measured where its lcb is smallest (Alg. 1)."""
+
+    attack: float | None = None
+    """β of that lcb; None: the one that certifies, as Theorem 1 needs it. A very large one measures what is unknown
+    rather than what is likely to be bad. Places of constraints are always chosen with the one that certifies."""
+
+    def __post_init__(self) -> None:
+        if self.attack is not None:
+            positive(self.attack, "a beta above 0 to attack with, or None")
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         best = state.optimistic  # Alg. 1, line 2
         if not state.constraints:
-            return state.pessimistic(best.decision)  # Alg. 1, line 3
+            return state.pessimistic(best.decision, self.attack)  # Alg. 1, line 3
         if best.margin < 0:  # no decision can be feasible: the adversary chooses the limit, too
             return min(state.limits.worst(best.decision, "lower"), key=lambda choice: choice.value)
         return _dearest(state, best)
@@ -107,6 +121,8 @@ class LargestUcb(SamplingRule):
 
 class UniformlyRandom(SamplingRule):
     """Any point, with equal probability."""
+
+    explores = False
 
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         point = state.random_point(seed)

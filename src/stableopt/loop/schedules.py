@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-from stableopt.base.checks import is_number, not_negative, positive, share, whole
+from stableopt.base.checks import is_number, listed, not_negative, numbers, positive, share, whole
 from stableopt.base.values import Value
 
 GainBound = float | Callable[[int], float] | None
@@ -46,6 +46,10 @@ class Schedule(Value, ABC):
     @abstractmethod
     def at(self, t: int, gain: float) -> float:
         """β_t, given the information gain of the first t − 1 observations."""
+
+    def instead(self, t: int) -> float | None:
+        """A larger β to explore with in round t, if what β_t chooses is known already; None: it is measured again."""
+        return None
 
     def shared(self, count: int) -> Schedule:
         """The schedule for each of ``count`` quantities, so that the bounds of all of them hold with probability 1 − ξ.
@@ -133,6 +137,39 @@ class Alternating(_Known, Schedule):
         if rest or looks < self.every:
             return self.small
         return self.widest if self.widest is not None and looks % 2 else self.large
+
+
+@dataclass(frozen=True, eq=False)
+class Curious(Schedule):
+    """Some β by turns, and larger ones wherever what these choose is known already: to explore with, without a proof.
+
+    A small β finds a good decision soon, and a usual one compares it with others. Once a hill is known, both would
+    measure it again and again, though the first few times tell most. Then a larger one looks elsewhere instead, much
+    further away or (with a huge β) where least is known, whatever the model expects there: so there is a wide look
+    when there is little left to learn, and not at fixed times. `Output.teaches` says what is known already.
+    """
+
+    betas: tuple[float, ...]
+    """They take turns, round by round."""
+    larger: tuple[float, ...]
+    """So do those that take over."""
+    _promise = "a beta that depends on what is known promises nothing"
+
+    def __post_init__(self) -> None:
+        for name in ("betas", "larger"):
+            given = listed(getattr(self, name), f"{name} as a list, such as [0.5, 4.0]")
+            found = tuple(numbers(list(given), f"{name} as numbers").tolist())
+            if not found or min(found) <= 0:
+                raise ValueError(f"expected {name} as numbers above 0, at least one, got {given!r:.200}")
+            object.__setattr__(self, name, found)
+        if min(self.larger) <= max(self.betas):
+            raise ValueError(f"expected larger betas than {max(self.betas):g}, got {self.larger!r:.200}")
+
+    def at(self, t: int, gain: float) -> float:
+        return self.betas[t % len(self.betas)]
+
+    def instead(self, t: int) -> float | None:
+        return self.larger[t % len(self.larger)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -192,12 +192,7 @@ class SpacePosterior(ReadOnly):
         return self.model.whitened
 
     def bound(self, c: float) -> Smooth:
-        return self._seen(self.model.bound(c))
-
-    def exploring_bound(self, c: float) -> Smooth:
-        return self._seen(self.model.exploring_bound(c))
-
-    def _seen(self, bound: Bound) -> Smooth:
+        bound = self.model.bound(c)
         return bound if self.scaled else _InUsersUnits(bound, self.space.span, self.space.natural)
 
     def moments(self, points: Sequence[Row]) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, NamedTuple, final
 
@@ -134,6 +134,18 @@ class State(ReadOnly, Generic[Index]):
         """Whether the decision turns into none of these points, nor is one of them closer to it than all data."""
         return self.setting.avoids(decision, points, [r.point_index for r in self.rounds])
 
+    def teaches(self, point: Index) -> bool:
+        """Whether a measurement at this point would tell anything of the objective or of a constraint."""
+        return any(output.teaches(point, self.scale(output)) for output in self._outputs)
+
+    def bolder(self, beta: float) -> State[Index]:
+        """The same state, exploring with this β; it is remembered, so that its searches are made once."""
+        if beta not in self._bolder:
+            constraints = tuple(replace(k, explore=beta) for k in self.constraints)
+            like = tuple(other.bolder(beta) for other in self.like)
+            self._bolder[beta] = replace(self, explore=beta, constraints=constraints, like=like)
+        return self._bolder[beta]
+
     # -------------------------------------------------------------------------------------------------- decisions
 
     @cached_property
@@ -149,17 +161,18 @@ class State(ReadOnly, Generic[Index]):
         """The best worst case of a function where these margins are kept; in a space, as a short climb finds it."""
         return self.setting.solver(self.t, brief=True).maximin(F, self._hints, margins, decision)
 
-    def pessimistic(self, decision: Index) -> Choice[Index]:
-        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}), with the β that certifies.
+    def pessimistic(self, decision: Index, beta: float | None = None) -> Choice[Index]:
+        """Where this decision has its smallest lcb (Alg. 1, line 3, for x̃_{t+1}); without a β, the one that certifies.
 
         A small β may be right about which decision is good and blind to what could spoil it: it would measure the worst
         case that is known, again and again. Before anything is known, there is no bound.
         """
         if self.objective.posterior is None:
             return Choice(decision, self.setting.candidates(decision)[0], -math.inf)
+        c = -math.sqrt(self.beta if beta is None else beta)
         if self.like:  # imagined, for another suggestion
-            return self.setting.solver(self.t, brief=True).worst(decision, self.lcb, self._hints)
-        return self._worst_case(decision, -math.sqrt(self.beta))
+            return self.setting.solver(self.t, brief=True).worst(decision, self._bound(c), self._hints)
+        return self._worst_case(decision, c)
 
     def guarantees(self, decisions: Sequence[Index]) -> list[float]:
         """The smallest lcb of each of these decisions; of several they are found together, which takes less time."""
@@ -326,20 +339,22 @@ class State(ReadOnly, Generic[Index]):
             self._bounds[c] = self.posterior.bound(c)
         return self._bounds[c]
 
-    @cached_property
+    @property
     def exploring(self) -> object:
-        """ucb with the β that explores: of the most likely model alone, unless the look is as wide as a certificate.
-
-        That model is bold, and finds good decisions sooner than all models together. With constraints it looked far
-        outside of what may be feasible, for long: there, all models explore, weighed by the data.
-        """
-        c = math.sqrt(self.explore)
-        single = self.explore < self.beta and not self.constraints
-        return self.posterior.exploring_bound(c) if single else self._bound(c)
+        """ucb with the β that explores."""
+        return self._bound(math.sqrt(self.explore))
 
     @cached_property
     def _bounds(self) -> dict[float, object]:
         return {}
+
+    @cached_property
+    def _bolder(self) -> dict[float, State[Index]]:
+        return {}
+
+    @property
+    def _outputs(self) -> list[Output[Index]]:
+        return [self.objective, *(k.output for k in self.constraints)]
 
     def _worst_case(self, decision: Index, c: float) -> Choice[Index]:
         if (decision, c) not in self._worst_cases:

@@ -36,9 +36,6 @@ class View(Protocol[Index_contra, F_co]):
     def bound(self, c: float) -> F_co:
         """The function mean + c·std: ucb with c = beta^{1/2}, lcb with c = −beta^{1/2}."""
 
-    def exploring_bound(self, c: float) -> F_co:
-        """The same to explore with: of the most likely model alone, where a mixture certifies."""
-
     def moments(self, points: Sequence[Index_contra]) -> tuple[Array, Array]:
         """Mean and variance of f at these points, (n,) each."""
 

@@ -253,10 +253,6 @@ class Posterior(ReadOnly):
         """The function mean + c·std, with its gradient."""
         return Bound(self, float(c))
 
-    def exploring_bound(self, c: float) -> Bound:
-        """The same to explore with, for which a mixture may have something simpler than itself."""
-        return self.bound(c)
-
     def update(self, x: ArrayLike, y: float, noise: float | None = None) -> Posterior:
         """The posterior with one more observation: a rank-one extension of L, no new factorisation."""
         point = vector(x, self.X.shape[1], "point")[None]

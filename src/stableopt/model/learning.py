@@ -74,7 +74,7 @@ class Belief(Value):
     weights: tuple[float, ...] = ()
     """How likely each GP is; without any, all are equally likely."""
     single: GP | None = None
-    """The most likely GP, to explore with; None: all of them explore."""
+    """The most likely GP, around which the others were made; None: they were made otherwise."""
     noises: tuple[float | None, ...] = ()
     """Standard deviations of observations that have lost their weight (see `tails`); None: the observation is usual."""
 
@@ -86,7 +86,7 @@ class Belief(Value):
         if weights and not (len(weights) == len(gps) and min(weights) > 0 and abs(sum(weights) - 1) < 1e-9):
             raise ValueError(f"expected a weight above 0 for each of {len(gps)} GPs, 1 in all, got {weights}")
         if not (self.single is None or isinstance(self.single, GP)):
-            raise TypeError(f"expected a GP to explore with, or None, got {self.single!r:.200}")
+            raise TypeError(f"expected the most likely GP, or None, got {self.single!r:.200}")
         self.__dict__.update(gps=gps, weights=weights)
         whole(self.t, 0, "the number of observations of a belief as 0, 1, 2, ...")
         noises = tuple(listed(self.noises, "the noise of doubtful observations"))
@@ -112,21 +112,18 @@ class Belief(Value):
     def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior | Mixture:
         """The posterior after the values y at the rows of X; a mixture if there are several GPs."""
         noise = self.noise_of(np.size(y), noise)
-        if self.single is None and len(self.gps) == 1:
+        if len(self.gps) == 1:
             return self.gps[0].condition(X, y, noise)
-        parts = tuple(gp.condition(X, y, noise) for gp in self.gps)
-        return Mixture(parts, self.weights, None if self.single is None else self.single.condition(X, y, noise))
+        return Mixture(tuple(gp.condition(X, y, noise) for gp in self.gps), self.weights)
 
     def track(
         self, blocks: Sequence[Array], observed: Sequence[int] = (), y: ArrayLike = (), noise: ArrayLike | None = None
     ) -> TrackedPosterior | TrackedMixture:
         """The posterior on every combination of rows of the blocks; a mixture if there are several GPs."""
         noise = self.noise_of(np.size(y), noise)
-        if self.single is None and len(self.gps) == 1:
+        if len(self.gps) == 1:
             return self.gps[0].track(blocks, observed, y, noise)
-        parts = tuple(gp.track(blocks, observed, y, noise) for gp in self.gps)
-        single = None if self.single is None else self.single.track(blocks, observed, y, noise)
-        return TrackedMixture(parts, self.weights, single)
+        return TrackedMixture(tuple(gp.track(blocks, observed, y, noise) for gp in self.gps), self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +142,8 @@ class Learned(Value):
     mean: float | None = None
     """The prior mean in units of y if it is known; None: it is learned."""
     method: str = "mixture"
-    """"mixture": the most likely model explores, and models around it, weighed by the data, certify. "map": the most
-    likely model alone, by likelihood times priors; "ml": by likelihood; "bayes": samples given data and priors."""
+    """"mixture": models around the most likely one, weighed by the data. "map": the most likely model alone, by
+    likelihood times priors; "ml": by likelihood; "bayes": samples given data and priors."""
     signal: str = "unit"
     """The variance of a kernel chosen by name: that of the outputs ("unit"), or "learned" as well. Of a kernel that you
     pass, the variance is learned if it has the form ``1.0 * kernel``."""

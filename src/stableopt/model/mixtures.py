@@ -35,8 +35,6 @@ class _Parts(ReadOnly, Generic[Part]):
     posteriors: tuple[Part, ...]
     weights: tuple[float, ...] = ()
     """They add up to 1; without any, all are equally likely."""
-    single: Part | None = None
-    """The posterior of the most likely GP alone, to explore with; None: the mixture explores, too."""
     _kind: ClassVar[type]
 
     def __post_init__(self) -> None:
@@ -58,8 +56,7 @@ class _Parts(ReadOnly, Generic[Part]):
     def _updated(self, *observation: Any) -> Self:
         """The mixture with one more observation."""
         parts = tuple(posterior.update(*observation) for posterior in self.posteriors)
-        single = None if self.single is None else self.single.update(*observation)
-        return replace(self, posteriors=parts, single=single)
+        return replace(self, posteriors=parts)
 
 
 class Mixture(_Parts[Posterior]):
@@ -99,10 +96,6 @@ class Mixture(_Parts[Posterior]):
     def bound(self, c: float) -> Bound:
         """The function mean + c·std of the mixture's own moments, with its gradient."""
         return Bound(self, float(c))
-
-    def exploring_bound(self, c: float) -> Bound:
-        """That of the most likely GP alone, if there is one to explore with."""
-        return (self.single or self).bound(c)
 
     @cached_property
     def stationary(self) -> StationaryBound | None:
@@ -144,7 +137,3 @@ class TrackedMixture(_Parts[TrackedPosterior], OnCandidates):
     def update(self, index: int, y: float, noise: float | None = None) -> TrackedMixture:
         """The mixture with one more observation, at the candidate with this index."""
         return self._updated(index, y, noise)
-
-    def exploring_bound(self, c: float) -> Array:
-        """That of the most likely GP alone, if there is one to explore with."""
-        return (self.single or self).bound(c)

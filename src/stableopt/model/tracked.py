@@ -59,10 +59,6 @@ class OnCandidates(ReadOnly):
         values += self.mean
         return frozen(values)
 
-    def exploring_bound(self, c: float) -> Array:
-        """The same to explore with, for which a mixture may have something simpler than itself."""
-        return self.bound(c)
-
 
 @dataclass(frozen=True, eq=False)
 class TrackedPosterior(OnCandidates):

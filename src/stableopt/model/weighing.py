@@ -1,9 +1,9 @@
 """What else the data allow: models of shorter and longer scale around the most likely one, weighed by the data.
 
-The most likely model is a good one to explore with. Alone, it pretends: with few data, functions twice as rough are
-nearly as plausible, and their bounds are wider. The direction that matters is the common factor of all lengthscales, so
-a handful of factors is tried, each with the signal variance and the noise that suit it best. Correlations between
-categories fall and rise together with the lengthscales.
+The most likely model, alone, pretends: with few data, functions twice as rough are nearly as plausible, and their
+bounds are wider. The direction that matters is the common factor of all lengthscales, so a handful of factors is tried,
+each with the signal variance and the noise that suit it best. Correlations between categories fall and rise together
+with the lengthscales.
 
 Notation (see `fit`)
     s         a factor of all lengthscales; the odds of correlations have s²
