@@ -33,18 +33,18 @@ def known(optimizer, query):
 
 def test_a_hill_that_is_known_is_left_for_another_one():
     """The negative control is the small β alone: it measures what it knows."""
-    stays, leaves = told(8, 0.01), told(8, Curious((0.01,), (25.0,)))
+    stays, leaves = told(8, 0.01), told(8, Curious(0.01, (25.0,)))
     assert known(stays, stays.ask()) and abs(stays.ask().decision[0] - 0.2) < 0.05
     assert not known(leaves, leaves.ask())
 
 
 def test_a_hill_that_is_not_known_yet_is_measured_first():
-    before, curious = told(1, 0.01), told(1, Curious((0.01,), (4.0,)))
+    before, curious = told(1, 0.01), told(1, Curious(0.01, (4.0,)))
     assert before.ask().point_index == curious.ask().point_index
 
 
 def test_a_larger_beta_chooses_what_it_would_choose_as_the_only_one():
-    curious, plain = told(8, Curious((0.01,), (4.0, 25.0))), {b: told(8, b).ask() for b in (4.0, 25.0)}
+    curious, plain = told(8, Curious(0.01, (4.0, 25.0))), {b: told(8, b).ask() for b in (4.0, 25.0)}
     t = curious.state.t + 1
     expected = plain[curious.exploring.instead(t)]
     assert curious.ask().point_index == expected.point_index
@@ -52,7 +52,7 @@ def test_a_larger_beta_chooses_what_it_would_choose_as_the_only_one():
 
 
 def test_a_huge_beta_looks_where_least_is_known():
-    optimizer = told(8, Curious((0.01,), (1e8,)))
+    optimizer = told(8, Curious(0.01, (1e8,)))
     query, state = optimizer.ask(), optimizer.state
     std = np.sqrt(state.moments(range(len(GRID.points)))[1])
     least = np.array([std[max(0, i - 1) : i + 2].min() for i in range(len(std))])
@@ -60,7 +60,7 @@ def test_a_huge_beta_looks_where_least_is_known():
 
 
 def test_in_a_space_it_leaves_a_known_hill_too_and_asking_twice_gives_the_same():
-    optimizer = told(8, Curious((0.01,), (25.0,)), Space([(0, 1)]), Rectangle(0.02))
+    optimizer = told(8, Curious(0.01, (25.0,)), Space([(0, 1)]), Rectangle(0.02))
     query = optimizer.ask()
     assert not known(optimizer, query) and optimizer.ask().point_index == query.point_index
     again = Optimizer.from_json(optimizer.to_json())
@@ -68,14 +68,14 @@ def test_in_a_space_it_leaves_a_known_hill_too_and_asking_twice_gives_the_same()
 
 
 def test_several_workers_get_different_places_beside_what_is_known():
-    optimizer = told(8, Curious((0.01,), (25.0, 100.0)), Space([(0, 1)]), Rectangle(0.02))
+    optimizer = told(8, Curious(0.01, (25.0, 100.0)), Space([(0, 1)]), Rectangle(0.02))
     points = [q.point_index for q in optimizer.ask(6)]
     assert len(set(points)) == 6
     assert np.ptp(points, axis=0).max() > 0.3
 
 
 def test_where_everything_is_known_something_is_measured_all_the_same():
-    optimizer = Optimizer(Grid.linspace(0, 1, 3), Ball(0.0), GP(SE(0.2), 1.0), explore=Curious((0.5,), (4.0,)))
+    optimizer = Optimizer(Grid.linspace(0, 1, 3), Ball(0.0), GP(SE(0.2), 1.0), explore=Curious(0.5, (4.0,)))
     for _ in range(30):
         optimizer.tell(np.array([[0.0], [0.5], [1.0]]), np.zeros(3))
     assert not optimizer.state.teaches(0)
@@ -85,7 +85,7 @@ def test_where_everything_is_known_something_is_measured_all_the_same():
 def test_a_constraint_that_is_not_known_is_worth_a_measurement():
     limit = Constraint("heat", upper=2.0, model=GP(SE(0.08), NOISE))
     optimizer = Optimizer(
-        GRID, Ball(0.02), GP(SE(0.08), NOISE), beta=6.25, explore=Curious((0.01,), (4.0,)), constraints=[limit]
+        GRID, Ball(0.02), GP(SE(0.08), NOISE), beta=6.25, explore=Curious(0.01, (4.0,)), constraints=[limit]
     )
     rows = np.repeat([[0.18], [0.2], [0.22]], 8, axis=0)
     optimizer.tell(rows, np.ones(len(rows)))
@@ -100,7 +100,7 @@ def test_a_constraint_that_is_not_known_is_worth_a_measurement():
 
 def test_what_is_a_thousandth_of_all_variation_counts_as_known():
     """A function without noise would otherwise be refined on one hill, digit by digit, for good."""
-    optimizer = Optimizer(GRID, Ball(0.02), GP(SE(0.3), 1e-7), beta=6.25, explore=Curious((0.5,), (4.0,)))
+    optimizer = Optimizer(GRID, Ball(0.02), GP(SE(0.3), 1e-7), beta=6.25, explore=Curious(0.5, (4.0,)))
     optimizer.tell(np.linspace(0, 0.3, 6)[:, None], np.zeros(6))
     between = int(np.argmin(abs(GRID.points[:, 0] - 0.14)))
     std = float(np.sqrt(optimizer.state.moments([between])[1][0]))
@@ -116,7 +116,7 @@ def test_rules_to_which_exploring_makes_no_difference_are_asked_once():
             calls.append(state.explore)
             return super().sample(state, seed)
 
-    optimizer = told(8, Curious((0.01,), (4.0,)))
+    optimizer = told(8, Curious(0.01, (4.0,)))
     optimizer.algorithm = Algorithm("attack", Counted(BestOfAll()), BestOfAll())
     optimizer.ask()
     assert calls == [0.01]
@@ -153,7 +153,7 @@ def test_a_learned_model_in_a_space_reaches_the_better_hill_that_the_small_beta_
         return np.exp(-(((x - 0.2) / 0.1) ** 2)) + 1.5 * np.exp(-(((x - 0.85) / 0.05) ** 2))
 
     found = {}
-    for name, explore in (("small", 0.05), ("curious", Curious((0.05,), (4.0, 25.0, 1e4)))):
+    for name, explore in (("small", 0.05), ("curious", Curious(0.05, (4.0, 25.0, 1e4)))):
         found[name] = 0
         for seed in range(5):
             rng = np.random.default_rng(seed)

@@ -5,13 +5,13 @@
                        front door                              paper
     reported           the best guarantee of all decisions     ... of the decisions tried
     β that certifies   6.25: two and a half std                4
-    β that explores    ½ and 4 by turns                        the one that certifies
-                       25 and 10⁴ where that is known already
+    β that explores    ½; where that tells nothing new, by     the one that certifies
+                       turns 4, 25 and 10⁴
     β that attacks     4                                       the one that certifies
     initial points     2 more than variables, at least 4       the same; a model that is given on a list needs none
 
 Why the front door differs: the best guarantee of all is never a worse one and had less regret early. A small β finds a
-good decision sooner, the paper's compares it with others, and the largest lead on from a hill that is known.
+good decision sooner, and larger ones lead on from it as soon as it is known.
 Certifying with a larger β keeps promises where the model is learned (`stableopt verify --learned`); where to measure a
 decision is still best chosen with the paper's.
 """
@@ -38,9 +38,9 @@ class Defaults(NamedTuple):
 FRONT_DOOR = Defaults(
     Algorithm("StableOpt", OptimisticPessimistic(attack=4.0), BestOfAll()),
     beta=Constant(6.25),
-    # What is known already is not measured again: then one larger β looks for better hills far away, and the other one
-    # where least is known. The latter doubts what the model says of all hills.
-    explore=Curious((0.5, 4.0), (25.0, 1e4)),
+    # What is known already is not measured again. Two of the larger β look for better hills, nearby and far away; the
+    # last one looks where least is known, and so doubts what the model says of all of them.
+    explore=Curious(0.5, (4.0, 25.0, 1e4)),
 )
 PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None)
 

@@ -140,33 +140,30 @@ class Alternating(_Known, Schedule):
 
 
 @dataclass(frozen=True, eq=False)
-class Curious(Schedule):
-    """Some β by turns, and larger ones wherever what these choose is known already: to explore with, without a proof.
+class Curious(_Known, Schedule):
+    """A small β, and a larger one wherever what the small one chooses is known already: to explore with, no proof.
 
-    A small β finds a good decision soon, and a usual one compares it with others. Once a hill is known, both would
-    measure it again and again, though the first few times tell most. Then a larger one looks elsewhere instead, much
-    further away or (with a huge β) where least is known, whatever the model expects there: so there is a wide look
-    when there is little left to learn, and not at fixed times. `Output.teaches` says what is known already.
+    A small β finds a good decision soon. Then it would measure the worst case of that decision again and again, though
+    the first few times tell most. One of the larger ones looks elsewhere instead: by turns a little further, much
+    further, and (with a huge β) where least is known, whatever the model expects there. So it explores as soon as there
+    is little left to learn where it is, and not at fixed times. `Output.teaches` says what is known already.
     """
 
-    betas: tuple[float, ...]
-    """They take turns, round by round."""
+    small: float
     larger: tuple[float, ...]
-    """So do those that take over."""
+    """They take turns, round by round."""
     _promise = "a beta that depends on what is known promises nothing"
 
-    def __post_init__(self) -> None:
-        for name in ("betas", "larger"):
-            given = listed(getattr(self, name), f"{name} as a list, such as [0.5, 4.0]")
-            found = tuple(numbers(list(given), f"{name} as numbers").tolist())
-            if not found or min(found) <= 0:
-                raise ValueError(f"expected {name} as numbers above 0, at least one, got {given!r:.200}")
-            object.__setattr__(self, name, found)
-        if min(self.larger) <= max(self.betas):
-            raise ValueError(f"expected larger betas than {max(self.betas):g}, got {self.larger!r:.200}")
+    def _checked(self, name: str, value: Any) -> Any:
+        if name != "larger":
+            return super()._checked(name, value)
+        betas = tuple(numbers(list(listed(value, "larger betas as a list")), "larger betas").tolist())
+        if not betas or min(betas) <= self.small:
+            raise ValueError(f"expected betas larger than {self.small:g}, the small one, got {value!r:.200}")
+        return betas
 
     def at(self, t: int, gain: float) -> float:
-        return self.betas[t % len(self.betas)]
+        return self.small
 
     def instead(self, t: int) -> float | None:
         return self.larger[t % len(self.larger)]
