@@ -22,10 +22,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices
-from stableopt.maxmin.search.exchange import Candidate, best_near, not_below, polish, with_discrete_neighbours
-from stableopt.maxmin.search.front import Front, Scan
+from stableopt.maxmin.search.exchange import Ascended, Candidate, best_near, not_below, polish, with_discrete_neighbours
+from stableopt.maxmin.search.front import Scan
 from stableopt.maxmin.search.inner import InnerSearch
-from stableopt.maxmin.search.oracle import Oracle
+from stableopt.maxmin.search.looking import Looking, Place, alone
+from stableopt.maxmin.search.oracle import Evaluated, Oracle
 from stableopt.maxmin.search.plan import SCREEN, Budget, Plan
 from stableopt.maxmin.search.steps import highest
 from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
@@ -115,27 +116,31 @@ class ContinuousMaxMin:
         starts = self.region.clip(starts)
         if enough:
             inner = self.inner(F, known)
-            return best_near(inner, starts)._replace(others=_as_rows(starts))
+            return alone(inner.minima, best_near(inner, starts))._replace(others=as_rows(starts))
         if self._relaxed is not None:
             inner = self._relaxed.inner(F, known)
-            front, _ = self._relaxed._climbed(inner, self._relaxed.region.clip(starts))
-            x = front.best if self.plan.brief else polish(inner, front).x
+            front = self._relaxed.climbed(inner, self._relaxed.region.clip(starts))[0]
+            x = front.best if self.plan.brief else alone(inner.minima, polish(inner, front)).x
             starts = np.vstack([starts, self.region.rounded(x)])
         inner = self.inner(F, known)
-        front, first = self._climbed(inner, starts)
-        best = with_discrete_neighbours(inner, polish(inner, front))
-        if not self.plan.brief:
-            best = not_below(inner, best, np.vstack([first, starts]))
-        return best._replace(others=_as_rows(np.vstack([front.X, first])))
+        return alone(inner.minima, self.finished(inner, self.climbed(inner, starts)[0], starts))
 
-    def _climbed(self, inner: InnerSearch, starts: Array) -> tuple[Front, Array]:
-        """The decisions of a front after a scan and an ascent, and the first ones that the scan chose."""
+    def climbed(self, inner: InnerSearch, starts: Array) -> list[Ascended]:
+        """The decisions of a front after a scan and an ascent, group by group."""
         front = self._scan.front(inner, starts)
-        first = front.X[:_REMEMBERED].copy()
+        first = [front.X[rows[:_REMEMBERED]] for rows in inner.oracle.groups(front.X)]
         inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
         front.ascend()
         inner.oracle.budget.reserve(0.75)
-        return front, first
+        groups = zip(inner.oracle.groups(front.X), first, strict=True)
+        return [Ascended(front.X[rows], Evaluated(*(part[rows] for part in front.at)), began) for rows, began in groups]
+
+    def finished(self, place: Place, front: Ascended, starts: Array) -> Looking[Candidate]:
+        """The best decision that leads on from a front; ``starts`` are among those that began."""
+        best = yield from with_discrete_neighbours(place, (yield from polish(place, front)))
+        if not self.plan.brief:
+            best = yield from not_below(place, best, np.vstack([front.first, starts]))
+        return best._replace(others=as_rows(np.vstack([front.X, front.first])))
 
     def _leading(
         self, X: Array, F: Smooth, known: Array, count: int = 1, above: float = -math.inf
@@ -189,5 +194,6 @@ class ContinuousMaxMin:
         return Z[np.argsort(ranks, kind="stable")[:_HINTED]] if len(ranks) else Z
 
 
-def _as_rows(X: Array) -> list[Row]:
+def as_rows(X: Array) -> list[Row]:
+    """Decisions as their rows, which solvers take as hints."""
     return [tuple(x) for x in X.tolist()]

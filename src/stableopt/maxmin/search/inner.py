@@ -15,11 +15,10 @@ Notation
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
-
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices, Mask, between, cartesian, dots
+from stableopt.maxmin.search.looking import Minima
 from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
 from stableopt.maxmin.search.plan import Effort, Plan
 from stableopt.maxmin.search.steps import lowest, lowest_apart
@@ -93,7 +92,7 @@ class Descent:
             trial = self.region.project_inside(part.X, aim)
             move = trial - part.S
             slope = dots(move, part.h)
-            stuck = slope >= -tolerance * self.oracle.scale
+            stuck = slope >= -tolerance * self.oracle.scale_of(part.X)
             waiting = at[:0] if self.region.exact else at[part._with_shorter_steps(np.flatnonzero(stuck), aim, trial)]
             if goal is not None:
                 stuck |= part.v + _PROMISE * slope > goal[at]
@@ -121,7 +120,7 @@ class Descent:
         down. Where they are exact, a stuck row has arrived.
         """
         h, step = self.h[stuck], self.step[stuck]
-        least = _LAST * self.oracle.scale / np.maximum(dots(h, h), 1e-300)
+        least = _LAST * self.oracle.scale_of(self.X[stuck]) / np.maximum(dots(h, h), 1e-300)
         longer = step > least
         stuck, least, step = stuck[longer], least[longer], step[longer]
         projected = self.region.project(self.X[stuck], aim[stuck])
@@ -178,14 +177,6 @@ _CARRIED = ("X", "S", "v", "h", "Z", "G", "step", "move")  # of each row of a de
 def _steepest(h: Array) -> Array:
     """The largest slope of each row, above 0, so that one can divide by it."""
     return np.asarray(np.maximum(np.maximum.reduce(np.abs(h), axis=1, initial=0.0), 1e-300))
-
-
-class Minima(NamedTuple):
-    """Local minima of n decisions, r of each, the lowest first."""
-
-    V: Array  # values (n, r)
-    S: Array  # scenarios (n, r, q)
-    T: Array  # targets (n, r, P)
 
 
 class InnerSearch:
@@ -271,7 +262,7 @@ class InnerSearch:
             starts = order[np.searchsorted(owner[order], rows)]  # the lowest trial of each row
             trial = Descent(self.oracle, descent.X[rows], S[starts])
             trial.advance(effort.steps // 2, effort.tolerance, descent.v[rows])
-            lower = np.flatnonzero(trial.v < descent.v[rows] - POLLED * self.oracle.scale)
+            lower = np.flatnonzero(trial.v < descent.v[rows] - POLLED * self.oracle.scale_of(trial.X))
             rows = rows[lower]
             descent.put(rows, trial, lower)
             if not len(rows):

@@ -15,7 +15,8 @@ from stableopt.base.arrays import Array
 from stableopt.maxmin.search.attacked import Attacked, Merit, Part, numbered, with_every_number
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.exchange import Candidate
-from stableopt.maxmin.search.inner import InnerSearch, Minima
+from stableopt.maxmin.search.inner import InnerSearch
+from stableopt.maxmin.search.looking import Minima
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import Budget, Effort, Plan
 from stableopt.maxmin.search.steps import lowest
