@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stableopt import Ball, Float, Grid, Integer, Parameters, Space
 from stableopt.maxmin import ContinuousMaxMin, Hints, Listing, SpaceRegion
 from stableopt.maxmin.search.constrained import Climb, ConstrainedSearch
+from stableopt.maxmin.search.looking import alone
 
 # ---------------------------------------------------------------------------------------------------------------- lists
 

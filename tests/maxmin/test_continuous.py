@@ -52,6 +52,9 @@ class BallRegion:
         shrink = ((np.cumsum(size, axis=1) - 1) / np.arange(1, S.shape[1] + 1)).max(axis=1, keepdims=True)
         return np.sign(S) * np.maximum(np.abs(S) - np.maximum(shrink, 0), 0)
 
+    def pace(self, X):
+        return np.ones((len(X), self.width))
+
     def project_inside(self, X, S):
         return self.project(X, (1 - 1e-10) * self.scenario_of(X, self.points(X, S)))
 

@@ -256,7 +256,8 @@ def jointly(alone: ContinuousMaxMin, functions: Sequence[Smooth], hints: Hints[R
     rows = highest(np.min(scan.minima, axis=0), _SCREENED)
     screened = together.inner(merit, known).minima(scan.X[rows], SCREEN).V[:, 0]
     starts = scan.X[rows][spread_out(scan.X[rows], screened, 2 * _STARTS)]
-    return together.choice(together.search(merit, starts, known))
+    found = together.search(merit, starts, known)
+    return together.choice(together.region.decision_index(found.x), found)
 
 
 def constrained(alone: ContinuousMaxMin, F: Smooth, margins: Sequence[Smooth], hints: Hints[Row]) -> Choice[Row]:

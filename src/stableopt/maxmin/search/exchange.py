@@ -45,7 +45,7 @@ import numpy as np
 from stableopt.base.arrays import Array
 from stableopt.maxmin.search.front import SAME
 from stableopt.maxmin.search.inner import POLLED
-from stableopt.maxmin.search.looking import Place, Look, Looking, Minima
+from stableopt.maxmin.search.looking import Look, Looking, Minima, Place
 from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
 from stableopt.maxmin.search.plan import SCREEN, Effort
 from stableopt.maxmin.search.steps import Planes, climb, highest, norms, proximal_step
@@ -211,6 +211,12 @@ class Ascended(NamedTuple):
     X: Array
     at: Evaluated
     first: Array
+
+    @property
+    def plain(self) -> Ascended:
+        """The same without numbers of functions, where decisions and targets have them."""
+        at = self.at._replace(g=self.at.g[..., :-1], T=self.at.T[..., :-1])
+        return Ascended(self.X[:, :-1], at, self.first[:, :-1])
 
     @property
     def best(self) -> Array:

@@ -22,7 +22,7 @@ from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.inner import Descent, InnerSearch
 from stableopt.maxmin.search.oracle import FAR, Evaluated, Oracle, paired, projected
 from stableopt.maxmin.search.plan import QUICK, Plan
-from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proximal_step, spread_out
+from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proximal_step, spread_out, taken
 from stableopt.maxmin.solver import Region
 
 _SHARE = 0.2  # of the budget, for the whole scan
@@ -46,7 +46,7 @@ class Front:
         self.weights = np.full(self.at.v.shape, 1.0 / S.shape[1])
 
     def ascend(self) -> None:
-        """All decisions climb together; half of each group are left after each leg."""
+        """All decisions climb together; half of each group is left after each leg."""
         least, budget = self.inner.plan.decisions(4), self.oracle.budget
         descent = Descent(self.oracle, *paired(self.X, self.at.S))
         descent.advance(3, 1e-4)
@@ -152,8 +152,8 @@ class _Tried(NamedTuple):
 
     def spread_out(self, oracle: Oracle, count: int) -> _Tried:
         """The best decisions of each group that keep a distance."""
-        low = self.V.min(axis=1)
-        return self.rows(np.concatenate([r[spread_out(self.X[r], low[r], count)] for r in oracle.groups(self.X)]))
+        X, low = oracle.coordinates(self.X), self.V.min(axis=1)
+        return self.rows(np.concatenate([r[spread_out(X[r], low[r], count)] for r in oracle.groups(self.X)]))
 
 
 class Scan:
@@ -179,14 +179,14 @@ class Scan:
             self._remember(inner, tried)
             # The best of them with the extreme scenario down the slope from the lowest one, and with low points nearby.
             tried = tried.best(oracle, max(4, share / 20))
-            low = np.take_along_axis(tried.S, lowest(tried.V, 1)[:, :, None], axis=1)
+            low = taken(tried.S, lowest(tried.V, 1))
             h = oracle.gradients(tried.X, low).h
             extreme = oracle.project(tried.X, low - FAR * h / norms(h))
             S = np.concatenate([extreme, inner.near_low_points(tried.X, 3)], axis=1)
             tried = self._refined(inner, tried.beside(S, oracle.values(tried.X, S)), max(3, int(share / 60)))
         tried = tried.spread_out(oracle, self.plan.front)
         active = lowest(tried.V, self.plan.active)
-        return Front(inner, tried.X, np.take_along_axis(tried.S, active[:, :, None], axis=1))
+        return Front(inner, tried.X, taken(tried.S, active))
 
     def _around(self, inner: InnerSearch, tried: _Tried) -> _Tried:
         """Decisions around the best ones, at distances of all orders up to the box."""
@@ -194,7 +194,8 @@ class Scan:
         count = int(0.1 * _SHARE * self.plan.budget / (len(self.first) ** 0.5 if region.width > 1 else 1))
         parts = []
         for rows in oracle.groups(tried.X):
-            centres = tried.X[rows[spread_out(tried.X[rows], tried.V[rows].min(axis=1), _CENTRES)]]
+            apart = spread_out(oracle.coordinates(tried.X[rows]), tried.V[rows].min(axis=1), _CENTRES)
+            centres = tried.X[rows[apart]]
             X, rng = np.repeat(centres, -(-count // len(centres)), axis=0), np.random.default_rng([self.seed, 1])
             away = 10.0 ** rng.uniform(-2, -0.5, (len(X), 1)) * rng.standard_normal((len(X), self.plan.region.dim))
             parts.append(X)
@@ -249,7 +250,7 @@ class Scan:
             V = tried.V[rows]
             i, j = np.divmod(np.argsort(V, axis=None, kind="stable")[: 16 * _LOW], V.shape[1])
             Z, v = inner.region.points(tried.X[rows[i]], tried.S[rows[i], j]), V[i, j]
-            apart = spread_out(Z, -v, _LOW)
+            apart = spread_out(inner.oracle.coordinates(Z), -v, _LOW)
             inner.remember(Z[apart], v[apart])
 
 

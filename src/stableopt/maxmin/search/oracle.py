@@ -60,12 +60,11 @@ def movable(region: Region) -> Mask:
     return np.asarray(region.clip(away)[0] > away[0])
 
 
-class Oracle:
-    """F on a region; it pays for evaluations from a budget and knows the range of the values that it saw."""
+class Seen:
+    """The range of the values that were seen, which are paid for from a budget."""
 
-    def __init__(self, region: Region, F: Smooth, budget: Budget) -> None:
-        self.region, self.F, self.budget = region, F, budget
-        self.movable = movable(region)
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
         self._low, self._high = np.inf, -np.inf
 
     @property
@@ -74,6 +73,21 @@ class Oracle:
         size = max(abs(self._low), abs(self._high))
         return max(self._high - self._low, 1e-12 * size, 1e-300)
 
+    def saw(self, v: Array, each: int) -> None:
+        """Count values; ``each`` is 2 if they came with gradients."""
+        if len(v):
+            self.budget.spend(len(v), each)
+            low, high = float(np.minimum.reduce(v)), float(np.maximum.reduce(v))
+            self._low, self._high = min(self._low, low), max(self._high, high)
+
+
+class Oracle(Seen):
+    """F on a region; it pays for evaluations from a budget and knows the range of the values that it saw."""
+
+    def __init__(self, region: Region, F: Smooth, budget: Budget) -> None:
+        super().__init__(budget)
+        self.region, self.F, self.movable = region, F, movable(region)
+
     def scale_of(self, rows: Array) -> Array | float:
         """The same for each of these decisions or points (n,), or one for all."""
         return self.scale
@@ -81,6 +95,10 @@ class Oracle:
     def groups(self, X: Array) -> Sequence[Indices]:
         """The rows of decisions that compete with each other: all of them."""
         return [np.arange(len(X))]
+
+    def coordinates(self, rows: Array) -> Array:
+        """What of decisions or points says where they are: all of it."""
+        return rows
 
     def for_all(self, X: Array, S: Array) -> tuple[Array, Array, Array]:
         """Decisions (n, d) and their scenarios (n, m, q) for every group, and the values (n, m)."""
@@ -164,13 +182,6 @@ class Oracle:
     def _saw(self, v: Array, each: int, Z: Array) -> None:
         """Count values at the points Z."""
         self.saw(v, each)
-
-    def saw(self, v: Array, each: int) -> None:
-        """Count values; ``each`` is 2 if they came with gradients."""
-        if len(v):
-            self.budget.spend(len(v), each)
-            low, high = float(np.minimum.reduce(v)), float(np.maximum.reduce(v))
-            self._low, self._high = min(self._low, low), max(self._high, high)
 
 
 def in_parts(F: Callable[[Array], Array], Z: Array) -> Array:
