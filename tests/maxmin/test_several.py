@@ -141,7 +141,7 @@ def test_a_descent_at_its_pace_needs_fewer_steps_where_coordinates_reach_differe
         with monkeypatch.context() as patch:
             patch.setattr(Descent, "_step", lambda self, *a: (taken.append(1), original(self, *a))[1])
             oracle = Oracle(region, Valley(), Budget(10_000))
-            descent = Descent(oracle, X, S)
+            descent = Descent(oracle, X, S, paced=True)
             descent.advance(200, 1e-9)
         assert descent.v[0] == pytest.approx(0.0, abs=1e-6)
         return len(taken)

@@ -52,12 +52,12 @@ class Descent:
     move: Array
     """The last step that led down; 0 before the first."""
 
-    def __init__(self, oracle: Oracle, X: Array, S: Array) -> None:
-        """From scenarios S (r, q) of the decisions X (r, d)."""
+    def __init__(self, oracle: Oracle, X: Array, S: Array, *, paced: bool = False) -> None:
+        """From scenarios S (r, q) of the decisions X (r, d); ``paced``: at the pace of the region, else at equal ones."""
         self.oracle, self.region, self.X = oracle, oracle.region, X
         self.S = self.region.project_inside(X, S)
         self.v, self.h, self.Z, self.G = oracle.slopes(X, self.S)
-        self.pace = self.region.pace(X)
+        self.pace = self.region.pace(X) if paced else np.ones(S.shape)
         self.step = 0.5 / _steepest(self.pace * self.h)
         self.move = np.zeros(self.S.shape)
 
@@ -235,7 +235,7 @@ class InnerSearch:
         m = min(effort.starts, S.shape[1])
         Z = self.region.points(*paired(X, S))
         starts = lowest_apart(self.oracle.at(Z).reshape(n, -1), S, Z.reshape(*S.shape[:2], -1), m)
-        descent = Descent(self.oracle, *paired(X, taken(S, starts)))
+        descent = Descent(self.oracle, *paired(X, taken(S, starts)), paced=effort.paced)
         for steps, share in ((3, 2), (5, 2), (effort.steps, 1)):
             # On the last leg a scenario must promise to come below the lowest one of its decision.
             goal = None if share > 1 else np.repeat(descent.v.reshape(n, m).min(axis=1), m)
@@ -265,7 +265,7 @@ class InnerSearch:
             v = self.oracle.values(descent.X[owner], S)
             order = np.lexsort((v, owner))
             starts = order[np.searchsorted(owner[order], rows)]  # the lowest trial of each row
-            trial = Descent(self.oracle, descent.X[rows], S[starts])
+            trial = Descent(self.oracle, descent.X[rows], S[starts], paced=effort.paced)
             trial.advance(effort.steps // 2, effort.tolerance, descent.v[rows])
             lower = np.flatnonzero(trial.v < descent.v[rows] - POLLED * self.oracle.scale_of(trial.X))
             rows = rows[lower]
