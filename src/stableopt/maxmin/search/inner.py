@@ -53,7 +53,7 @@ class Descent:
     """The last step that led down; 0 before the first."""
 
     def __init__(self, oracle: Oracle, X: Array, S: Array, *, paced: bool = False) -> None:
-        """From scenarios S (r, q) of the decisions X (r, d); ``paced``: at the pace of the region, else at equal ones."""
+        """From scenarios S (r, q) of the decisions X (r, d); ``paced``: at the pace of the region."""
         self.oracle, self.region, self.X = oracle, oracle.region, X
         self.S = self.region.project_inside(X, S)
         self.v, self.h, self.Z, self.G = oracle.slopes(X, self.S)
