@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from stableopt import Ball, Float, Grid, Integer, Parameters, Space
 from stableopt.maxmin import ContinuousMaxMin, Hints, Listing, SpaceRegion
 from stableopt.maxmin.search.constrained import Climb, ConstrainedSearch
+from stableopt.maxmin.search.looking import alone
 
 # ---------------------------------------------------------------------------------------------------------------- lists
 
@@ -170,9 +171,10 @@ def test_what_a_climb_says_of_its_decision_is_what_a_full_look_finds(start, turn
     functions = [Bowl([0.9, 0.8]), Bowl([0.3, 0.4], 12.0), Bowl([0.5, 0.3], 6.0)]
     search = ConstrainedSearch(solver, functions[0], functions[1:], Hints())
     merit = search._merit(search.scan.lowest, 64.0)
-    climb = Climb(search.joint.inner(merit, search.known), merit, search.scan.lowest, np.array(start))
+    inner = search.joint.inner(merit, search.known)
+    climb = Climb(inner, merit, search.scan.lowest, np.array(start))
     looks = [climb.judged]
-    climb.run(None) if turns is None else climb.few(turns)
+    alone(inner.minima, climb.run(None) if turns is None else climb.few(turns))
     for judged in (*looks, climb.judged):
         value, *margins = [solver.worst(tuple(judged.x), F).value for F in functions]
         assert judged.value == pytest.approx(value, abs=1e-5) and judged.margin == pytest.approx(min(margins), abs=1e-5)

@@ -52,6 +52,9 @@ class BallRegion:
         shrink = ((np.cumsum(size, axis=1) - 1) / np.arange(1, S.shape[1] + 1)).max(axis=1, keepdims=True)
         return np.sign(S) * np.maximum(np.abs(S) - np.maximum(shrink, 0), 0)
 
+    def pace(self, X):
+        return np.ones((len(X), self.width))
+
     def project_inside(self, X, S):
         return self.project(X, (1 - 1e-10) * self.scenario_of(X, self.points(X, S)))
 
@@ -399,9 +402,9 @@ def test_one_choice_of_discrete_values_does_not_take_all_places_of_a_front():
     v = np.array([8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0])
     front.X, front.at = X, SimpleNamespace(v=v[:, None])
     front.oracle = SimpleNamespace(movable=np.array([True, False]))
-    assert front._best(4).tolist() == [0, 1, 6, 7], "half of them, though six are higher than all others"
+    assert front._best(np.arange(8), 4).tolist() == [0, 1, 6, 7], "half of them, though six are higher than all others"
     front.oracle.movable = np.array([True, True])
-    assert front._best(4).tolist() == [0, 1, 2, 3]
+    assert front._best(np.arange(8), 4).tolist() == [0, 1, 2, 3]
 
 
 def test_discrete_neighbours_are_reached_where_the_scan_never_was():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, low_discrepancy
+from stableopt.base.arrays import Array, Indices, low_discrepancy
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data, Round
 from stableopt.loop.setting import Columns, Intersection, Setting
@@ -19,7 +19,7 @@ from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.plan import usual_budget
 from stableopt.maxmin.solver import Hints, Row, Smooth
 from stableopt.maxmin.spaces.region import SpaceRegion, SpaceTranslation
-from stableopt.model.gp import Bound, Posterior
+from stableopt.model.gp import Bound, Bounds, Posterior
 from stableopt.model.learning import Belief
 from stableopt.model.mixtures import Mixture
 from stableopt.model.stationary import LARGEST
@@ -222,6 +222,30 @@ class _InUsersUnits(NamedTuple):
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         values, gradient = self.bound.with_gradient(self.natural(Z))
+        return values, gradient * self.scale
+
+    def together(self, functions: Sequence[object]) -> _AllInUsersUnits | None:
+        """Several bounds of the same model, if that knows how to evaluate them at once."""
+        inside = [F.bound for F in functions if isinstance(F, _InUsersUnits)]
+        bounds = self.bound.together(inside) if len(inside) == len(functions) else None
+        return None if bounds is None else _AllInUsersUnits(bounds, self.scale, self.natural)
+
+
+class _AllInUsersUnits(NamedTuple):
+    """Several such bounds."""
+
+    bounds: Bounds
+    scale: Array
+    natural: Callable[[Array], Array]
+
+    def each(self, Z: Array) -> Array:
+        return self.bounds.each(self.natural(Z))
+
+    def at(self, Z: Array, which: Indices) -> Array:
+        return self.bounds.at(self.natural(Z), which)
+
+    def with_gradient(self, Z: Array, which: Indices) -> tuple[Array, Array]:
+        values, gradient = self.bounds.with_gradient(self.natural(Z), which)
         return values, gradient * self.scale
 
 

@@ -186,7 +186,7 @@ class State(ReadOnly, Generic[Index]):
             low, high = self.intersected.lower, self.intersected.upper
             worst, upper = self._solver.worst(decision, low), self._solver.worst(decision, high).value
             return Certificate(worst, upper, self._solver.maximin(high))
-        worst, highest = (self._worst_case(decision, c) for c in (-math.sqrt(self.beta), math.sqrt(self.beta)))
+        worst, highest = self._worst_cases_of(decision)
         if worst.exact and highest.exact:
             return Certificate(worst, highest.value, self.optimum)
         worst, upper = self._bracket(worst, highest)
@@ -227,8 +227,10 @@ class State(ReadOnly, Generic[Index]):
         # Another search where the β differ: a report is not worth a suggestion that nobody asked for.
         if self._explores_as_it_certifies:
             found = self.optimistic
-        else:
+        elif self.constraints:
             found = self._solver.maximin(self.ucb, self._from("optimum"), self._margins("upper"))
+        else:
+            found = self._best_of_both[1]
         return found if found.margin >= 0 else found._replace(value=math.nan)  # the best of none
 
     def bounds_of(self, decisions: Sequence[Index]) -> tuple[Array, Array]:
@@ -271,7 +273,8 @@ class State(ReadOnly, Generic[Index]):
     @cached_property
     def guaranteed(self) -> Choice[Index]:
         """The decision with the largest worst-case lcb, of all; constraints aside."""
-        found = self._solver.maximin(self.lcb, self._from("guaranteed"))
+        alone = self.constraints or self._explores_as_it_certifies
+        found = self._solver.maximin(self.lcb, self._from("guaranteed")) if alone else self._best_of_both[0]
         better = [] if found.exact else self._solver.leading(self._contenders, self.lcb, 1, self._hints, found.value)
         return better[0]._replace(others=found.others) if better else found
 
@@ -355,6 +358,23 @@ class State(ReadOnly, Generic[Index]):
     @property
     def _outputs(self) -> list[Output[Index]]:
         return [self.objective, *(k.output for k in self.constraints)]
+
+    @cached_property
+    def _best_of_both(self) -> list[Choice[Index]]:
+        """The decisions with the largest worst-case lcb and ucb, of all, with the β that certifies.
+
+        A report needs both. They are bounds of one model, so both searches together hardly take longer than one.
+        """
+        return self._solver.maximins([self.lcb, self.ucb], [self._from("guaranteed"), self._from("optimum")])
+
+    def _worst_cases_of(self, decision: Index) -> list[Choice[Index]]:
+        """Where a decision has its smallest lcb and its smallest ucb, with the β that certifies."""
+        keys = [(decision, sign * math.sqrt(self.beta)) for sign in (-1, 1)]
+        known = self._worst_cases
+        if not any(key in known for key in keys):
+            found = self._solver.worsts(decision, [self.lcb, self.ucb], self._hints)
+            known.update(zip(keys, found, strict=True))
+        return [self._worst_case(*key) for key in keys]
 
     def _worst_case(self, decision: Index, c: float) -> Choice[Index]:
         if (decision, c) not in self._worst_cases:

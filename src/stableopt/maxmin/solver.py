@@ -17,7 +17,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
-from stableopt.base.arrays import Array, Mask
+from stableopt.base.arrays import Array, Indices, Mask
 
 Row = tuple[float, ...]
 """The index of a decision or a point in a space: its coordinates."""
@@ -84,11 +84,17 @@ class Solver(Protocol[Index, F_contra]):
         none that keeps them, the answer is where it began.
         """
 
+    def maximins(self, functions: Sequence[F_contra], hints: Sequence[Hints[Index]]) -> list[Choice[Index]]:
+        """`maximin` of each function, with hints of its own; together that may take much less time."""
+
     def jointly(self, functions: Sequence[F_contra], hints: Hints[Index] = ...) -> Choice[Index]:
         """The decision with the largest worst case where the adversary also chooses which of the functions counts."""
 
     def worst(self, decision: Index, F: F_contra, hints: Hints[Index] = ...) -> Choice[Index]:
         """The worst case of one decision."""
+
+    def worsts(self, decision: Index, functions: Sequence[F_contra], hints: Hints[Index] = ...) -> list[Choice[Index]]:
+        """The worst case of one decision for each function; together that may take much less time."""
 
     def minima(self, decisions: Sequence[Index], F: F_contra, hints: Hints[Index] = ...) -> list[Choice[Index]]:
         """The worst cases of several decisions."""
@@ -110,6 +116,22 @@ class Smooth(Protocol):
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         """Values and gradients at the points: (n, P) -> (n,), (n, P)."""
+
+
+class Together(Protocol):
+    """Several functions of points that share work: two bounds of one model, for example.
+
+    A `Smooth` function may have a method ``together(functions)``, itself the first of them, that returns this, or None.
+    """
+
+    def each(self, Z: Array) -> Array:
+        """Values of all functions at the points: (n, P) -> (K, n)."""
+
+    def at(self, Z: Array, which: Indices) -> Array:
+        """Values of the functions with these numbers (n,), point by point: (n, P) -> (n,)."""
+
+    def with_gradient(self, Z: Array, which: Indices) -> tuple[Array, Array]:
+        """Values and gradients of the functions with these numbers: (n, P) -> (n,), (n, P)."""
 
 
 class Adversary(Protocol):
@@ -200,6 +222,13 @@ class Region(Adversary, Protocol):
 
     def decisions(self, count: int, seed: int) -> Array:
         """Space-filling decisions (<= count, d); all of them if there are no more than that."""
+
+    def pace(self, X: Array) -> Array:
+        """How fast a descent goes in each coordinate of a scenario, relative to its slope there (n, q), above 0.
+
+        With equal paces it is slow where one coordinate reaches far and another one hardly anywhere: a unit of the one
+        changes F much more. They may differ only between coordinates that are projected one by one.
+        """
 
     def clip(self, X: Array) -> Array:
         """The nearest decisions that exist; discrete coordinates are left alone."""

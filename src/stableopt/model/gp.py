@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stableopt.base.arrays import Array, cartesian, frozen
+from stableopt.base.arrays import Array, Indices, cartesian, frozen
 from stableopt.base.checks import LARGEST_NOISE, deviation, number, numbers, vector
 from stableopt.base.values import ReadOnly, Value
 from stableopt.model import factors, windows
@@ -158,26 +158,59 @@ class Bound(NamedTuple):
 
     def __call__(self, Z: ArrayLike) -> Array:
         """The bound at the rows of Z, (n,)."""
-        if self.moments.stationary is not None:
-            return self.moments.stationary(np.atleast_2d(np.asarray(Z, dtype=float)), self.c)
-        mean, variance = self.moments(Z)
-        return mean + self.c * np.sqrt(variance)
+        return _bound(self.moments, np.atleast_2d(np.asarray(Z, dtype=float)), self.c)
 
     def with_gradient(self, Z: ArrayLike) -> tuple[Array, Array]:
         """The bound at the rows of Z (n,), and its gradient there (n, p).
 
         Where the variance is 0 but for rounding, the gradient is that of the mean.
         """
-        points = np.atleast_2d(np.asarray(Z, dtype=float))
-        if self.moments.stationary is not None:
-            return self.moments.stationary.with_gradient(points, self.c)
-        values, gradient = np.empty(len(points)), np.empty(points.shape)
-        for part in chunks(len(points), self.moments.t):
-            mean, variance, pull = self.moments.with_pullback(points[part])
-            std = np.sqrt(variance)
-            slope = np.divide(0.5 * self.c, std, out=np.zeros(len(std)), where=std > 0)
-            values[part], gradient[part] = mean + self.c * std, pull(np.ones(len(std)), slope)
-        return values, gradient
+        return _bound_with_gradient(self.moments, np.atleast_2d(np.asarray(Z, dtype=float)), self.c)
+
+    def together(self, functions: Sequence[object]) -> Bounds | None:
+        """Several bounds of the same model, which need its mean and std only once; None if they are not."""
+        others = [F for F in functions if isinstance(F, Bound) and F.moments is self.moments]
+        return Bounds(self.moments, np.array([F.c for F in others])) if len(others) == len(functions) else None
+
+
+class Bounds(NamedTuple):
+    """Several functions mean + c·std, numbered from 0, with one evaluation of the model."""
+
+    moments: Moments
+    c: Array
+
+    def each(self, Z: Array) -> Array:
+        """All bounds at the rows of Z, (K, n)."""
+        return _bound(self.moments, Z, self.c[:, None])
+
+    def at(self, Z: Array, which: Indices) -> Array:
+        """The bounds with these numbers (n,) at the rows of Z, (n,)."""
+        return _bound(self.moments, Z, self.c[which])
+
+    def with_gradient(self, Z: Array, which: Indices) -> tuple[Array, Array]:
+        """The bounds with these numbers (n,) at the rows of Z (n,), and their gradients there (n, p)."""
+        return _bound_with_gradient(self.moments, Z, self.c[which])
+
+
+def _bound(moments: Moments, Z: Array, c: Array | float) -> Array:
+    """mean + c·std at the rows of Z."""
+    if moments.stationary is not None:
+        return moments.stationary(Z, c)
+    mean, variance = moments(Z)
+    return np.asarray(mean + c * np.sqrt(variance))
+
+
+def _bound_with_gradient(moments: Moments, Z: Array, c: Array | float) -> tuple[Array, Array]:
+    """mean + c·std at the rows of Z, one c for all or one for each, and the gradient."""
+    if moments.stationary is not None:
+        return moments.stationary.with_gradient(Z, c)
+    values, gradient, each = np.empty(len(Z)), np.empty(Z.shape), np.broadcast_to(c, len(Z))
+    for part in chunks(len(Z), moments.t):
+        mean, variance, pull = moments.with_pullback(Z[part])
+        std = np.sqrt(variance)
+        slope = np.divide(0.5 * each[part], std, out=np.zeros(len(std)), where=std > 0)
+        values[part], gradient[part] = mean + each[part] * std, pull(np.ones(len(std)), slope)
+    return values, gradient
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,14 @@ stacked, so that a call takes about as many steps for four of them as for one.
 
 Notation (see `gp`, `kernels` and `mixtures`)
     S            posteriors; the first axis of all that follows
-    x, z         observed points and points of interest, divided by the scale of each column (S, t, p), (S, n, p)
+    X, Z         observed points and points of interest (t, p), (n, p)
     K, H         the kernel of all pairs but for its variance, and its slope but for constants (S, n, t)
-    V, A         L⁻¹k and K⁻¹k, one row for each z (S, n, t)
+    V, A         L⁻¹k and K⁻¹k, one row for each point (S, n, t)
     μ_i, σ_i²    means and variances of the posteriors (S, n)
     μ, σ²        mean and variance of their mixture (n,)
 
-Coordinates are divided by `_scale`: then g is a function of s = |z − x| alone, and dk = slope · H (z − x) / scale.
+With coordinates divided by the scale of each column, g is a function of the distance s of two points alone, and
+dk = slope · H (z − x) / scale².
 
     squared exponential   s = r/√2    g = exp(−s²)                H = g              slope −2
     Matérn 3/2            s = √3 r    g = (1 + s) exp(−s)         H = exp(−s)        slope −1
@@ -35,6 +36,7 @@ from stableopt.base.arrays import Array
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled
 
 LARGEST = 512  # observations: with more, triangular solves are faster than products with L⁻¹
+_STEEPEST = 1e300  # of 1/scale²: infinity times the distance of a point from itself would be NaN
 _TOGETHER = 1 << 14  # entries of a matrix computed together: larger ones leave the cache, and fresh memory is slow
 
 
@@ -61,11 +63,14 @@ class StationaryBound:
         self._weights = np.array([weights or [1 / len(parts)] * len(parts)]).T
         t, unit = len(first.X), math.sqrt(0.5 if self._order == math.inf else 2 * self._order)
         self._rows = max(128, _TOGETHER // (t * len(parts)))
-        self._scale = np.array([[form.scale / unit] for form in forms])
-        self._x = first.X / self._scale
+        self._scale = np.array([form.scale / unit for form in forms])
+        self._scaled = first.X / self._scale[:, None]
+        with np.errstate(over="ignore", divide="ignore", under="ignore"):
+            self._inverse_squares = np.minimum(self._scale**-2.0, _STEEPEST)
+        self._observed = np.ascontiguousarray(first.X.T)[:, None]
         slope = {math.inf: -2.0, 1.5: -1.0, 2.5: -1 / 3}[self._order]
-        self._slope = slope / self._scale * self._weights[:, :, None]
-        self._ones_x = np.concatenate([np.ones((len(parts), t, 1)), self._x], axis=2)
+        self._slope = (slope * self._inverse_squares * self._weights)[:, None]
+        self._ones_x = np.concatenate([np.ones((t, 1)), first.X], axis=1)
         self._categories = [
             (column, first.X[:, column].copy(), np.array([[[form.correlations[column]]] for form in forms]))
             for column in forms[0].correlations
@@ -86,30 +91,37 @@ class StationaryBound:
         kinds = {(form.order, tuple(sorted(form.correlations))) for form in forms}
         return cls(forms, parts, weights) if len(forms) == len(parts) and len(kinds) == 1 else None
 
-    def __call__(self, Z: Array, c: float) -> Array:
-        """The bound at the rows of Z, (n,)."""
-        if len(Z) > self._rows:
-            return np.concatenate([self(Z[some], c) for some in self._batches(len(Z))])
-        K, _ = self._kernel(Z, Z / self._scale, slopes=False)
-        _, means, variances = self._moments(K)
-        mean, std = self._mixed(means, variances)
-        std *= c
-        std += mean
-        return std
+    def __call__(self, Z: Array, c: Array | float) -> Array:
+        """The bound at the rows of Z, (n,); c may differ from row to row (n,), or be a column of several (K, 1)."""
+        mean, std = self.moments(Z)
+        bound = std * c
+        bound += mean
+        return bound
 
-    def with_gradient(self, Z: Array, c: float) -> tuple[Array, Array]:
+    def moments(self, Z: Array) -> tuple[Array, Array]:
+        """Mean and std at the rows of Z, (n,) each."""
+        if len(Z) > self._rows:
+            mean, std = np.empty((2, len(Z)))
+            for some in self._batches(len(Z)):
+                mean[some], std[some] = self.moments(Z[some])
+            return mean, std
+        K, _ = self._kernel(Z, slopes=False)
+        _, means, variances = self._moments(K)
+        return self._mixed(means, variances)
+
+    def with_gradient(self, Z: Array, c: Array | float) -> tuple[Array, Array]:
         """The bound at the rows of Z (n,), and its gradient there (n, p); of the mean alone where std is 0.
 
         dμ_i = α_i·dk and dσ_i² = −2A_i·dk, so d(μ + cσ) is the average of (1 + c/σ (μ_i − μ)) α_i·dk − c/σ A_i·dk.
         """
         if len(Z) > self._rows:
-            parts = [self.with_gradient(Z[some], c) for some in self._batches(len(Z))]
+            own = np.broadcast_to(c, len(Z))
+            parts = [self.with_gradient(Z[some], own[some]) for some in self._batches(len(Z))]
             return np.concatenate([v for v, _ in parts]), np.concatenate([g for _, g in parts])
-        z = Z / self._scale
-        K, H = self._kernel(Z, z, slopes=True)
+        K, H = self._kernel(Z, slopes=True)
         V, means, variances = self._moments(K)
         mean, std = self._mixed(means, variances)
-        slope = np.divide(-c, std, out=np.zeros(len(std)), where=std > 0)
+        slope = np.divide(np.negative(c), std, out=np.zeros(len(std)), where=std > 0)
         alpha = self._alpha
         if len(means) > 1:
             alpha = (1 - slope * (means - mean))[:, :, None] * alpha
@@ -120,13 +132,13 @@ class StationaryBound:
         W = np.matmul(V, self._inverse)
         W += alpha
         W *= H
-        sums = np.matmul(W, self._ones_x)
-        z *= sums[:, :, :1]
-        z -= sums[:, :, 1:]
-        z *= self._slope
+        sums = np.matmul(W.reshape(-1, W.shape[2]), self._ones_x).reshape(*W.shape[:2], -1)
+        gradient = sums[:, :, :1] * Z
+        gradient -= sums[:, :, 1:]
+        gradient *= self._slope
         std *= c
         std += mean
-        return std, z[0] if len(z) == 1 else np.add.reduce(z, axis=0)
+        return std, gradient[0] if len(gradient) == 1 else np.add.reduce(gradient, axis=0)
 
     def _batches(self, n: int) -> list[slice]:
         return [slice(start, start + self._rows) for start in range(0, n, self._rows)]
@@ -152,18 +164,27 @@ class StationaryBound:
         variance = np.add.reduce(away, axis=0)
         return mean, np.sqrt(variance, out=variance)
 
-    def _kernel(self, Z: Array, z: Array, slopes: bool) -> tuple[Array, Array]:
+    def _kernel(self, Z: Array, slopes: bool) -> tuple[Array, Array]:
         """g and H; one and the same array where they are equal or H is not wanted."""
-        s = np.empty((*z.shape[:2], self._x.shape[1]))
-        for own, points, observed in zip(s, z, self._x, strict=True):
-            self._distances(points, observed, "sqeuclidean", out=own)
-        K, H = self._of_distance(s, slopes)
+        K, H = self._of_distance(self._squared_distances(Z), slopes)
         for column, known, correlations in self._categories:
             alike = np.where(Z[:, column, None] == known, 1.0, correlations)
             K *= alike
             if H is not K:
                 H *= alike
         return K, H
+
+    def _squared_distances(self, Z: Array) -> Array:
+        """s² (S, n, t). At a few points, all posteriors weigh the same squares; else each has its own distances."""
+        (n, p), t = Z.shape, len(self._ones_x)
+        if len(self._scale) > 1 and n * p * t <= _TOGETHER:
+            squares = Z.T[:, :, None] - self._observed
+            squares *= squares
+            return np.asarray(np.matmul(self._inverse_squares, squares.reshape(p, n * t))).reshape(-1, n, t)
+        s = np.empty((len(self._scale), n, t))
+        for own, scale, observed in zip(s, self._scale, self._scaled, strict=True):
+            self._distances(Z / scale, observed, "sqeuclidean", out=own)
+        return s
 
     def _of_distance(self, s: Array, slopes: bool) -> tuple[Array, Array]:
         """The same without categories, from s², which is overwritten."""

@@ -62,6 +62,9 @@ class ListedMaxMin(ABC):
         best = int(feasible[minima[feasible].argmax()] if len(feasible) else margins.argmax())
         return self.worst(best, F)._replace(margin=float(margins[best]))
 
+    def maximins(self, functions: Sequence[Array], hints: Sequence[Hints[int]]) -> list[Choice[int]]:
+        return [self.maximin(F) for F in functions]
+
     def jointly(self, functions: Sequence[Array], hints: Hints[int] = _NO_HINTS) -> Choice[int]:
         minima = [self.all_minima(F) for F in functions]
         best = int(np.minimum.reduce(minima).argmax())
@@ -72,6 +75,9 @@ class ListedMaxMin(ABC):
         values = F.take(members)
         lowest = values.argmin()
         return Choice(decision, int(members[lowest]), float(values[lowest]), exact=True)
+
+    def worsts(self, decision: int, functions: Sequence[Array], hints: Hints[int] = _NO_HINTS) -> list[Choice[int]]:
+        return [self.worst(decision, F) for F in functions]
 
     def minima(self, decisions: Sequence[int], F: Array, hints: Hints[int] = _NO_HINTS) -> list[Choice[int]]:
         return [self.worst(decision, F) for decision in decisions]

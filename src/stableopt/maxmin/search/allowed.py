@@ -81,12 +81,21 @@ class AllowedMaxMin:
 
     def __init__(self, alone: Search, ground: Ground) -> None:
         self.alone, self.region, self._ground, self._allowed = alone, alone.region, ground, ground.allowed
-        self.worst, self.minima = alone.worst, alone.minima
+        self.worst, self.worsts, self.minima = alone.worst, alone.worsts, alone.minima
 
     def maximin(
         self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = (), near: Row | None = None
     ) -> Choice[Row]:
-        free = self.alone.maximin(F, hints, subject_to, near)
+        return self._allowed_near(self.alone.maximin(F, hints, subject_to, near), F, hints, subject_to)
+
+    def maximins(self, functions: Sequence[Smooth], hints: Sequence[Hints[Row]]) -> list[Choice[Row]]:
+        free = self.alone.maximins(functions, hints)
+        return [self._allowed_near(*parts) for parts in zip(free, functions, hints, strict=True)]
+
+    def _allowed_near(
+        self, free: Choice[Row], F: Smooth, hints: Hints[Row], subject_to: Sequence[Smooth] = ()
+    ) -> Choice[Row]:
+        """The best of all decisions if it is allowed, else the best that is."""
         if self._is_allowed(free.decision):
             return free
 

@@ -20,7 +20,9 @@ from stableopt.maxmin.solver import Region, Row, Smooth
 
 def numbered(rows: Array, k: Array | float) -> Array:
     """Scenarios or points (..., q) with the number of a function as their last coordinate."""
-    return np.concatenate([rows, np.broadcast_to(np.asarray(k, dtype=float), rows.shape[:-1])[..., None]], axis=-1)
+    out = np.empty((*rows.shape[:-1], rows.shape[-1] + 1))
+    out[..., :-1], out[..., -1] = rows, k
+    return out
 
 
 def with_every_number(rows: Array, count: int) -> Array:
@@ -61,6 +63,9 @@ class AttackedDecisions(ReadOnly):
 
     def clip(self, X: Array) -> Array:
         return self.region.clip(X)
+
+    def pace(self, X: Array) -> Array:
+        return numbered(self.region.pace(X), 1.0)
 
     def other_decisions(self, x: Array) -> Array:
         return self.region.other_decisions(x)
@@ -160,13 +165,13 @@ class Merit:
 
     def __call__(self, Z: Array) -> Array:
         out = np.empty(len(Z))
-        for k, own in _by_number(Z):
+        for k, own in by_number(Z[:, -1].astype(np.intp)):
             out[own] = self.parts[k](Z[own, :-1])
         return out
 
     def with_gradient(self, Z: Array) -> tuple[Array, Array]:
         out, G = np.empty(len(Z)), np.zeros(Z.shape)
-        for k, own in _by_number(Z):
+        for k, own in by_number(Z[:, -1].astype(np.intp)):
             out[own], G[own, :-1] = self.parts[k].with_gradient(Z[own, :-1])
         return out, G
 
@@ -184,7 +189,6 @@ class Part(NamedTuple):
         return self.merit.parts[self.k].with_gradient(Z)
 
 
-def _by_number(Z: Array) -> list[tuple[int, Indices]]:
-    """The numbers of functions in the last column of points, and the rows of each."""
-    numbers = Z[:, -1].astype(int)
-    return [(k, np.flatnonzero(numbers == k)) for k in np.unique(numbers).tolist()]
+def by_number(which: Indices) -> list[tuple[int, Indices]]:
+    """The numbers of functions, and the rows of each."""
+    return [(k, np.flatnonzero(which == k)) for k in np.unique(which).tolist()]

@@ -32,8 +32,8 @@ from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.attacked import Affine, Merit
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.exchange import Candidate, Exchange, same_hill
-from stableopt.maxmin.search.inner import Minima
 from stableopt.maxmin.search.joint import JointInnerSearch, joint
+from stableopt.maxmin.search.looking import Look, Looking, Minima, alone
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import SCREEN, Budget
 from stableopt.maxmin.search.steps import highest, spread_out
@@ -86,14 +86,15 @@ class Climb(Exchange):
         if self.x is trial:
             self._arrive(found)
 
-    def _correct_value(self, found: Minima) -> bool:
-        here, overrated = self.x, super()._correct_value(found)
+    def _correct_value(self, found: Minima) -> Looking[bool]:
+        here = self.x
+        overrated = yield from super()._correct_value(found)
         back = self.x is not here  # at a decision from before
-        self._arrive(self.inner.minima(self.x[None], self.plan.full(1), found.S) if back else found)
+        self._arrive((yield Look(self.x[None], self.plan.full(1), found.S)) if back else found)
         return overrated
 
-    def _escape_from_kink(self, active: Array, found: Minima) -> Minima | None:
-        there = super()._escape_from_kink(active, found)
+    def _escape_from_kink(self, active: Array, found: Minima) -> Looking[Minima | None]:
+        there = yield from super()._escape_from_kink(active, found)
         if there is not None:
             self._arrive(there)
         return there
@@ -185,9 +186,10 @@ class ConstrainedSearch:
             level = max(level, self.best.value)
             rival = Candidate(self.best.x, self.best.x, self.best.value)
         merit = self._merit(level, _STEEP)
-        climb = Climb(self.joint.inner(merit, self.known), merit, level, x)
+        inner = self.joint.inner(merit, self.known)
+        climb = Climb(inner, merit, level, x)
         first = climb.judged
-        found = climb.run(rival) if turns is None else climb.few(turns)
+        found = alone(inner.minima, climb.run(rival) if turns is None else climb.few(turns))
         self.ends.append(climb.towards if found is None else found.x)
         for end in (first, None if found is None else climb.judged):
             if end is None or (self.best is not None and end.value <= self.best.value):
@@ -254,7 +256,8 @@ def jointly(alone: ContinuousMaxMin, functions: Sequence[Smooth], hints: Hints[R
     rows = highest(np.min(scan.minima, axis=0), _SCREENED)
     screened = together.inner(merit, known).minima(scan.X[rows], SCREEN).V[:, 0]
     starts = scan.X[rows][spread_out(scan.X[rows], screened, 2 * _STARTS)]
-    return together.choice(together.search(merit, starts, known))
+    found = together.search(merit, starts, known)
+    return together.choice(together.region.decision_index(found.x), found)
 
 
 def constrained(alone: ContinuousMaxMin, F: Smooth, margins: Sequence[Smooth], hints: Hints[Row]) -> Choice[Row]:

@@ -22,10 +22,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices
-from stableopt.maxmin.search.exchange import Candidate, best_near, not_below, polish, with_discrete_neighbours
-from stableopt.maxmin.search.front import Front, Scan
+from stableopt.maxmin.search.exchange import Ascended, Candidate, best_near, not_below, polish, with_discrete_neighbours
+from stableopt.maxmin.search.front import Scan
 from stableopt.maxmin.search.inner import InnerSearch
-from stableopt.maxmin.search.oracle import Oracle
+from stableopt.maxmin.search.looking import Looking, Place, alone
+from stableopt.maxmin.search.oracle import Evaluated, Oracle
 from stableopt.maxmin.search.plan import SCREEN, Budget, Plan
 from stableopt.maxmin.search.steps import highest
 from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
@@ -38,13 +39,8 @@ _REMEMBERED = 6  # of the first decisions, with which the answer is compared
 _NO_HINTS: Hints[Row] = Hints()
 
 
-class ContinuousMaxMin:
-    """max over decisions of min over scenarios of any smooth function of points, for one region: a `Solver`.
-
-    ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice), where fewer
-    points at a time than ``least`` count as so many. A ``brief`` search follows one start to its end, knows nothing of
-    others: about half the work, and enough for a suggestion. The same seed gives the same answer.
-    """
+class Prepared:
+    """What a search in a region prepares for all functions, and what one search and several have in common."""
 
     def __init__(
         self, region: Region, budget: int = 20_000, seed: int = 0, least: int = 1, *, brief: bool = False
@@ -53,12 +49,61 @@ class ContinuousMaxMin:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
         self.plan = Plan(region, budget, least, brief)
-        self._spread = region.scenarios(self.plan.full(1).scan, seed)
-        self._scan = Scan(self.plan, self._spread, seed)
+        self.spread = region.scenarios(self.plan.full(1).scan, seed)
+        self._scan = Scan(self.plan, self.spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
-        # A suggestion finds a few whole numbers by trying them all.
+        # A suggestion finds a few whole numbers by trying them all; a report needs no more than a good start for them.
         relaxed = None if self._all is not None or (brief and region.few) else region.relaxed
-        self._relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
+        brief = brief or region.few
+        self.relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
+
+    def climbed(self, inner: InnerSearch, starts: Array) -> list[Ascended]:
+        """The decisions of a front after a scan and an ascent, group by group."""
+        front = self._scan.front(inner, starts)
+        first = [front.X[rows[:_REMEMBERED]] for rows in inner.oracle.groups(front.X)]
+        inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
+        front.ascend()
+        inner.oracle.budget.reserve(0.75)
+        groups = zip(inner.oracle.groups(front.X), first, strict=True)
+        return [Ascended(front.X[rows], Evaluated(*(part[rows] for part in front.at)), began) for rows, began in groups]
+
+    def finished(self, place: Place, front: Ascended, starts: Array) -> Looking[Candidate]:
+        """The best decision that leads on from a front; ``starts`` are among those that began."""
+        best = yield from with_discrete_neighbours(place, (yield from polish(place, front)))
+        if not self.plan.brief:
+            best = yield from not_below(place, best, np.vstack([front.first, starts]))
+        return best._replace(others=as_rows(np.vstack([front.X, front.first])))
+
+    def inner(self, F: Smooth, known: Array) -> InnerSearch:
+        """The adversary for a function, with a budget that nobody has touched."""
+        oracle = Oracle(self.region, F, Budget(self.budget, self.least))
+        return InnerSearch(oracle, self.plan, self.spread, known)
+
+    def choice(self, decision: Row, found: Candidate) -> Choice[Row]:
+        """A decision that was found, with the point of its worst case."""
+        point = self.region.points(found.x[None], found.s[None])[0]
+        at = self.region.point_index(point)
+        return Choice(decision, at, found.value, gap=found.gap, agreed=found.agreed, others=found.others)
+
+    def rows(self, decisions: Sequence[Row]) -> Array:
+        """Decisions as rows of coordinates (n, d)."""
+        return np.array(decisions, dtype=float).reshape(len(decisions), self.region.dim)
+
+    def known(self, hints: Hints[Row], near: Row | None = None) -> Array:
+        """Hinted points that may be worst cases: of any decision the lowest, of one decision those around it."""
+        Z, ranks = np.array(hints.points, dtype=float), np.array(hints.values)
+        if near is not None and len(Z):
+            ranks = np.abs(Z[:, : self.region.dim] - np.array(near)).max(axis=1, initial=0.0)
+        return Z[np.argsort(ranks, kind="stable")[:_HINTED]] if len(ranks) else Z
+
+
+class ContinuousMaxMin(Prepared):
+    """max over decisions of min over scenarios of any smooth function of points, for one region: a `Solver`.
+
+    ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice), where fewer
+    points at a time than ``least`` count as so many. A ``brief`` search follows one start to its end, knows nothing of
+    others: about half the work, and enough for a suggestion. The same seed gives the same answer.
+    """
 
     def maximin(
         self, F: Smooth, hints: Hints[Row] = _NO_HINTS, subject_to: Sequence[Smooth] = (), near: Row | None = None
@@ -74,7 +119,21 @@ class ContinuousMaxMin:
                 return constrained(self, F, subject_to, hints)
             return climbed(self, F, subject_to, hints, near)
         found = self._search(F, self.rows(hints.decisions), self.known(hints), hints.enough)
-        return self._choice(self.region.decision_index(found.x), found)
+        return self.choice(self.region.decision_index(found.x), found)
+
+    def maximins(self, functions: Sequence[Smooth], hints: Sequence[Hints[Row]]) -> list[Choice[Row]]:
+        """`maximin` of each function: with hints that are enough for all, or with those of the first."""
+        from stableopt.maxmin.search.several import Several, best_of_each
+
+        if self._all is not None or len(functions) == 1 or len({each.enough for each in hints}) > 1:
+            return [self.maximin(F, own) for F, own in zip(functions, hints, strict=True)]
+        known = self.known(hints[0])
+        if hints[0].enough:
+            starts = [self.region.clip(self.rows(own.decisions)) for own in hints]
+            found = Several(self, functions, known).near(starts)
+        else:
+            found = best_of_each(self, functions, self.rows(hints[0].decisions), known)
+        return [self.choice(self.region.decision_index(best.x), best) for best in found]
 
     def jointly(self, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         """The decision with the largest worst case where the adversary also chooses which of the functions counts."""
@@ -85,6 +144,14 @@ class ContinuousMaxMin:
     def worst(self, decision: Row, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
         """The worst case of one decision, with the full effort, briefly with a sound one. Hints near it are tried."""
         return self._minima([decision], F, self.known(hints, near=decision))[0]
+
+    def worsts(self, decision: Row, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> list[Choice[Row]]:
+        from stableopt.maxmin.search.several import Several
+
+        X = self.rows([decision])
+        found = Several(self, functions, self.known(hints, near=decision)).minima(X)
+        candidates = [Candidate(X[0], minima.S[0, 0], float(minima.V[0, 0])) for minima in found]
+        return [self.choice(decision, candidate) for candidate in candidates]
 
     def minima(self, decisions: Sequence[Row], F: Smooth, hints: Hints[Row] = _NO_HINTS) -> list[Choice[Row]]:
         return self._minima(decisions, F, self.known(hints)) if len(decisions) else []
@@ -100,13 +167,13 @@ class ContinuousMaxMin:
     ) -> list[Choice[Row]]:
         """The decisions with the largest worst cases ``above`` a value, best first: the others are only bounded."""
         found = self._leading(self.rows(decisions), F, self.known(hints), count, above)
-        return [self._choice(decisions[at], candidate) for at, candidate in found]
+        return [self.choice(decisions[at], candidate) for at, candidate in found]
 
     def _minima(self, decisions: Sequence[Row], F: Smooth, known: Array) -> list[Choice[Row]]:
         X = self.rows(decisions)
         found = self.inner(F, known).minima(X, self.plan.sound if self.plan.brief else self.plan.full(len(X)))
         candidates = map(Candidate, X, found.S[:, 0], found.V[:, 0].tolist())
-        return list(map(self._choice, decisions, candidates))
+        return list(map(self.choice, decisions, candidates))
 
     def _search(self, F: Smooth, starts: Array, known: Array, enough: bool = False) -> Candidate:
         """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
@@ -115,27 +182,14 @@ class ContinuousMaxMin:
         starts = self.region.clip(starts)
         if enough:
             inner = self.inner(F, known)
-            return best_near(inner, starts)._replace(others=_as_rows(starts))
-        if self._relaxed is not None:
-            inner = self._relaxed.inner(F, known)
-            front, _ = self._relaxed._climbed(inner, self._relaxed.region.clip(starts))
-            x = front.best if self.plan.brief else polish(inner, front).x
+            return alone(inner.minima, best_near(inner, starts))._replace(others=as_rows(starts))
+        if self.relaxed is not None:
+            inner = self.relaxed.inner(F, known)
+            front = self.relaxed.climbed(inner, self.relaxed.region.clip(starts))[0]
+            x = front.best if self.relaxed.plan.brief else alone(inner.minima, polish(inner, front)).x
             starts = np.vstack([starts, self.region.rounded(x)])
         inner = self.inner(F, known)
-        front, first = self._climbed(inner, starts)
-        best = with_discrete_neighbours(inner, polish(inner, front))
-        if not self.plan.brief:
-            best = not_below(inner, best, np.vstack([first, starts]))
-        return best._replace(others=_as_rows(np.vstack([front.X, first])))
-
-    def _climbed(self, inner: InnerSearch, starts: Array) -> tuple[Front, Array]:
-        """The decisions of a front after a scan and an ascent, and the first ones that the scan chose."""
-        front = self._scan.front(inner, starts)
-        first = front.X[:_REMEMBERED].copy()
-        inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
-        front.ascend()
-        inner.oracle.budget.reserve(0.75)
-        return front, first
+        return alone(inner.minima, self.finished(inner, self.climbed(inner, starts)[0], starts))
 
     def _leading(
         self, X: Array, F: Smooth, known: Array, count: int = 1, above: float = -math.inf
@@ -145,7 +199,7 @@ class ContinuousMaxMin:
         v, S = np.full(len(X), -np.inf), np.zeros((len(X), self.region.width))
         # No worst case is above ``most``: where nothing happens for all rows, by a quick search for those that still
         # look good. The most promising rows are solved first, until none can be among the best.
-        still = np.broadcast_to(self._spread[:1], (len(X), 1, self.region.width))
+        still = np.broadcast_to(self.spread[:1], (len(X), 1, self.region.width))
         most = inner.oracle.values(X, inner.oracle.project(X, still))[:, 0]
 
         def promising(rows: Indices) -> Indices:
@@ -168,26 +222,7 @@ class ContinuousMaxMin:
         # Every decision was looked at, so there is none that was missed.
         return [(int(at), Candidate(X[at], S[at], float(v[at]), agreed=True)) for at in best[v[best] > above]]
 
-    def inner(self, F: Smooth, known: Array) -> InnerSearch:
-        """The adversary for a function, with a budget that nobody has touched."""
-        oracle = Oracle(self.region, F, Budget(self.budget, self.least))
-        return InnerSearch(oracle, self.plan, self._spread, known)
 
-    def _choice(self, decision: Row, found: Candidate) -> Choice[Row]:
-        point = self.region.points(found.x[None], found.s[None])[0]
-        at = self.region.point_index(point)
-        return Choice(decision, at, found.value, gap=found.gap, agreed=found.agreed, others=found.others)
-
-    def rows(self, decisions: Sequence[Row]) -> Array:
-        return np.array(decisions, dtype=float).reshape(len(decisions), self.region.dim)
-
-    def known(self, hints: Hints[Row], near: Row | None = None) -> Array:
-        """Hinted points that may be worst cases: of any decision the lowest, of one decision those around it."""
-        Z, ranks = np.array(hints.points, dtype=float), np.array(hints.values)
-        if near is not None and len(Z):
-            ranks = np.abs(Z[:, : self.region.dim] - np.array(near)).max(axis=1, initial=0.0)
-        return Z[np.argsort(ranks, kind="stable")[:_HINTED]] if len(ranks) else Z
-
-
-def _as_rows(X: Array) -> list[Row]:
+def as_rows(X: Array) -> list[Row]:
+    """Decisions as their rows, which solvers take as hints."""
     return [tuple(x) for x in X.tolist()]

@@ -43,9 +43,10 @@ from typing import NamedTuple
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.search.front import SAME, Front
-from stableopt.maxmin.search.inner import POLLED, InnerSearch, Minima
-from stableopt.maxmin.search.oracle import Oracle, paired
+from stableopt.maxmin.search.front import SAME
+from stableopt.maxmin.search.inner import POLLED
+from stableopt.maxmin.search.looking import Look, Looking, Minima, Place
+from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
 from stableopt.maxmin.search.plan import SCREEN, Effort
 from stableopt.maxmin.search.steps import Planes, climb, highest, norms, proximal_step
 from stableopt.maxmin.solver import Row
@@ -74,15 +75,15 @@ class Candidate(NamedTuple):
 class Exchange:
     """The way of one decision to a local max-min, see the head of this file."""
 
-    def __init__(self, inner: InnerSearch, start: Candidate, T: Array) -> None:
+    def __init__(self, place: Place, start: Candidate, T: Array) -> None:
         """From a decision with the lowest value found for it, and with replies that have the targets T (m, P)."""
-        self.inner, self.oracle, self.region, self.plan = inner, inner.oracle, inner.region, inner.plan
+        self.oracle, self.region, self.plan = place.oracle, place.region, place.plan
         self.start, self.T, self.radius = start, T, self.plan.radius
         self.x, self.s, self.v = start.x, start.s, start.value
         self.towards = start.x  # where the last climb led
         self.turn, self.cut = 0, False  # how many there were, and whether the budget ended them
 
-    def run(self, rival: Candidate | None, leave: int = 0) -> Candidate | None:
+    def run(self, rival: Candidate | None, leave: int = 0) -> Looking[Candidate | None]:
         """The decision at the end, or None once it does not promise to beat its rival; some budget is left."""
         while True:
             self.turn += 1
@@ -92,16 +93,16 @@ class Exchange:
             self.cut = self.oracle.budget.left() < leave
             spent = self.cut or self.turn >= _TURNS
             if not (spent or self._arrived(trial, above)):
-                active, found = self._look_for_worse(trial, self.plan.sound)
+                active, found = yield from self._look_for_worse(trial, self.plan.sound)
                 self._accept_or_shrink(trial, above, found)
                 self._activate(trial, above, active, found)
                 continue
-            active, found = self._look_for_worse(self.x, self.plan.full(1))
-            overrated = self._correct_value(found)
+            active, found = yield from self._look_for_worse(self.x, self.plan.full(1))
+            overrated = yield from self._correct_value(found)
             if spent:
                 break
             if not overrated:
-                escaped = self._escape_from_kink(active, found)
+                escaped = yield from self._escape_from_kink(active, found)
                 if escaped is None:
                     break
                 # Nothing was climbed to get here, so there is no u yet: all that was found becomes active.
@@ -109,13 +110,13 @@ class Exchange:
             self._activate(self.x, above, active, found)
         return Candidate(self.x, self.s, self.v, max(above - self.v, 0.0))
 
-    def few(self, turns: int) -> Candidate:
+    def few(self, turns: int) -> Looking[Candidate]:
         """The decision after a few turns, without a last look: near enough where the start was good already."""
         for self.turn in range(1, 1 + turns):
             trial, above = self._climb()
             if self._arrived(trial, above):
                 break
-            active, found = self._look_for_worse(trial, self.plan.sound)
+            active, found = yield from self._look_for_worse(trial, self.plan.sound)
             self._accept_or_shrink(trial, above, found)
             self._activate(trial, above, active, found)
         return Candidate(self.x, self.s, self.v)
@@ -136,10 +137,10 @@ class Exchange:
         still = self.radius < 1e-6 or float(np.abs(trial - self.x).max(initial=0.0)) < _STILL
         return still or above <= self.v + self.plan.close * self.oracle.scale
 
-    def _look_for_worse(self, x: Array, effort: Effort) -> tuple[Array, Minima]:
+    def _look_for_worse(self, x: Array, effort: Effort) -> Looking[tuple[Array, Minima]]:
         """The worst scenarios of a decision, and the active ones (1 + m, q) that were tried: s, then the replies."""
         active = np.vstack([self.s, self.region.scenario_of(np.repeat(x[None], len(self.T), axis=0), self.T)])
-        return active, self.inner.minima(x[None], effort, active[None])
+        return active, (yield Look(x[None], effort, active[None]))
 
     def _accept_or_shrink(self, trial: Array, above: float, found: Minima) -> None:
         """Go to the trial if its worst case is better, else look nearer: the two moves of a trust region."""
@@ -150,7 +151,7 @@ class Exchange:
         else:
             self.radius = 0.5 * min(self.radius, float(np.abs(trial - self.x).max()))
 
-    def _correct_value(self, found: Minima) -> bool:
+    def _correct_value(self, found: Minima) -> Looking[bool]:
         """Take over a lower value that the full inner search found at x; say whether x was clearly overrated.
 
         Then the last decision that had been looked at in full may be better, or the start: so back there.
@@ -159,7 +160,7 @@ class Exchange:
         if value < self.v:
             self.v, self.s = value, found.S[0, 0]
         if self.v < self.start.value and self.x is not self.start.x:
-            V, S, _ = self.inner.minima(self.start.x[None], self.plan.full(1), found.S)
+            V, S, _ = yield Look(self.start.x[None], self.plan.full(1), found.S)
             self.start = Candidate(self.start.x, S[0, 0], float(V[0, 0]))
             if self.start.value > self.v:
                 self.radius = 0.5 * float(np.abs(self.x - self.start.x).max())
@@ -175,7 +176,7 @@ class Exchange:
         again = np.abs(active[1:, None] - S).max(axis=2, initial=0.0).min(axis=1, initial=1.0) < _AGAIN
         self.T = np.vstack([self.oracle.anchored(x[None], S, found.T[:, lower])[0], self.T[~again]])
 
-    def _escape_from_kink(self, active: Array, found: Minima) -> Minima | None:
+    def _escape_from_kink(self, active: Array, found: Minima) -> Looking[Minima | None]:
         """Leap to a decision further away that is clearly better, and return its local minima; None if none is.
 
         A climb on replies can end too early: replies that stay where they are make plateaus, and edges of the domain
@@ -191,28 +192,48 @@ class Exchange:
         away = region.pull(X, S[:, 0], back)[0]
         trials = region.clip(np.vstack([X + along, X + _LEAPS[:, None] * away / norms(away)]))
         worse = np.vstack([S[0], active])[None]
-        rough = self.inner.minima(trials, SCREEN, np.repeat(worse, 2 * n, axis=0))
+        rough = yield Look(trials, SCREEN, np.repeat(worse, 2 * n, axis=0))
         # What a quick look finds is never below the worst case. So where that is not better, a thorough look is not.
         promising = highest(rough.V[:, 0], 1)
         if rough.V[promising[0], 0] <= enough:
             return None
         trials = trials[promising]
-        there = self.inner.minima(trials, self.plan.full(2), worse)
+        there = yield Look(trials, self.plan.full(2), worse)
         if there.V[0, 0] <= enough:
             return None
         self.x, self.v, self.s, self.radius = trials[0], float(there.V[0, 0]), there.S[0, 0], self.plan.radius
         return there
 
 
-def polish(inner: InnerSearch, front: Front) -> Candidate:
+class Ascended(NamedTuple):
+    """Decisions (n, d) at the end of an ascent, with their active scenarios, and some (r, d) with which it began."""
+
+    X: Array
+    at: Evaluated
+    first: Array
+
+    @property
+    def plain(self) -> Ascended:
+        """The same without numbers of functions, where decisions and targets have them."""
+        at = self.at._replace(g=self.at.g[..., :-1], T=self.at.T[..., :-1])
+        return Ascended(self.X[:, :-1], at, self.first[:, :-1])
+
+    @property
+    def best(self) -> Array:
+        """The decision with the highest value (d,)."""
+        return np.asarray(self.X[int(np.argmax(self.at.v.min(axis=1)))])
+
+
+def polish(place: Place, front: Ascended) -> Looking[Candidate]:
     """The best decision after exchanges from the best few of a front; in a brief search, from the best one alone."""
-    oracle, plan, order = inner.oracle, inner.plan, highest(front.at.v.min(axis=1), inner.plan.decisions(4))
+    oracle, plan, order = place.oracle, place.plan, highest(front.at.v.min(axis=1), place.plan.decisions(4))
     X, S = front.X[order], front.at.S[order]
-    found = inner.minima(X, plan.full(len(X)) if plan.brief else plan.sound, S)
+    found = yield Look(X, plan.full(len(X)) if plan.brief else plan.sound, S)
     T = np.concatenate([found.T, front.at.T[order]], axis=1)
     T = oracle.anchored(X, np.concatenate([found.S, S], axis=1), T)
+    starts = _Starts(X, found, T)
     if plan.brief:
-        return _exchanged(inner, X, found, T, int(np.argmax(found.V[:, 0])), None)[0]
+        return (yield from _exchanged(place, starts, int(np.argmax(found.V[:, 0])), None))
     best: Candidate | None = None
     leader: Exchange | None = None
     ends: list[Array] = []
@@ -221,14 +242,14 @@ def polish(inner: InnerSearch, front: Front) -> Candidate:
         if rival is not None and (same_hill(oracle, X[i], rival.x) or oracle.budget.left() < 0):
             ends.append(X[i])  # it would end on the same hill, or it could not climb any more
             continue
-        exchange = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i])
-        end = exchange.run(rival, 2 * oracle.budget.left() // 5)  # the others have a chance, too
+        exchange = starts.exchange(place, i)
+        end = yield from exchange.run(rival, 2 * oracle.budget.left() // 5)  # the others have a chance, too
         ends.append(exchange.towards if end is None else end.x)
         if end is not None and (best is None or end.value > best.value):
             best, leader = end, exchange
     assert best is not None and leader is not None  # a front has a decision, and the first exchange has no rival
     if leader.cut and oracle.budget.left() > 0:
-        further = leader.run(None)
+        further = yield from leader.run(None)
         best = further if further is not None and further.value > best.value else best
     return best._replace(agreed=len(ends) > 1 and all(same_hill(oracle, end, best.x) for end in ends))
 
@@ -239,62 +260,73 @@ def same_hill(oracle: Oracle, x: Array, other: Array) -> bool:
     return bool(away.max(initial=0.0) < SAME and not away[~oracle.movable].any())
 
 
-def with_discrete_neighbours(inner: InnerSearch, best: Candidate) -> Candidate:
+def with_discrete_neighbours(place: Place, best: Candidate) -> Looking[Candidate]:
     """The best decision after jumps to neighbours in discrete coordinates, to which no climb leads, while one wins."""
     for _ in range(_JUMPS):
-        X, last = inner.region.other_decisions(best.x), best
+        X, last = place.region.other_decisions(best.x), best
         if not len(X):
             return best
-        X, found, T = _sound(inner, X[highest(inner.minima(X, SCREEN).V[:, 0], 8)])
-        for i in highest(found.V[:, 0], 2):  # the two most promising neighbours get an exchange of their own
-            best, _ = _exchanged(inner, X, found, T, i, best)
-        if best is last or inner.oracle.budget.left() < 0:
+        above = (yield Look(X, SCREEN)).V[:, 0]
+        starts = yield from _sound(place, X[highest(above, 8)])
+        for i in highest(starts.found.V[:, 0], 2):  # the two most promising neighbours get an exchange of their own
+            best = yield from _exchanged(place, starts, i, best)
+        if best is last or place.oracle.budget.left() < 0:
             return best
     return best
 
 
-def not_below(inner: InnerSearch, best: Candidate, X: Array) -> Candidate:
+def not_below(place: Place, best: Candidate, X: Array) -> Looking[Candidate]:
     """The best decision, or a better one of X (n, d), the first decisions: then after an exchange from there.
 
     On the way up a decision is judged by few active scenarios, so an overrated one may outlive a good one.
     """
-    above = inner.minima(X, SCREEN).V[:, 0]
+    above = (yield Look(X, SCREEN)).V[:, 0]
     if above.max() <= best.value:
         return best
-    X, found, T = _sound(inner, X[highest(above, 4)])
-    i = int(np.argmax(found.V[:, 0]))
-    if found.V[i, 0] <= best.value:
+    starts = yield from _sound(place, X[highest(above, 4)])
+    i = int(np.argmax(starts.found.V[:, 0]))
+    if starts.found.V[i, 0] <= best.value:
         return best
-    inner.oracle.budget.reserve(0.2)  # the rest of the search may have left nothing for this exchange
-    return _exchanged(inner, X, found, T, i, best)[0]
+    place.oracle.budget.reserve(0.2)  # the rest of the search may have left nothing for this exchange
+    return (yield from _exchanged(place, starts, i, best))
 
 
-def best_near(inner: InnerSearch, X: Array) -> Candidate:
+def best_near(place: Place, X: Array) -> Looking[Candidate]:
     """The best decision near one of X (n, d), which were good for a function that is almost the same."""
-    X, found, T = _sound(inner, X[highest(inner.minima(X, SCREEN).V[:, 0], 4)])
-    i = int(np.argmax(found.V[:, 0]))
-    exchange = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i])
-    if inner.plan.brief:
-        return exchange.few(_FEW)
+    above = (yield Look(X, SCREEN)).V[:, 0]
+    starts = yield from _sound(place, X[highest(above, 4)])
+    exchange = starts.exchange(place, int(np.argmax(starts.found.V[:, 0])))
+    if place.plan.brief:
+        return (yield from exchange.few(_FEW))
     exchange.radius = _NEARBY
-    end = exchange.run(None)
+    end = yield from exchange.run(None)
     assert end is not None  # only a rival ends an exchange early
-    return with_discrete_neighbours(inner, end)
+    return (yield from with_discrete_neighbours(place, end))
 
 
-def _sound(inner: InnerSearch, X: Array) -> tuple[Array, Minima, Array]:
-    """Decisions with their worst cases, soundly, and the targets of these."""
-    found = inner.minima(X, inner.plan.sound)
-    return X, found, inner.oracle.anchored(X, found.S, found.T)
+class _Starts(NamedTuple):
+    """Decisions (n, d) with their worst cases, and the targets of their replies (n, m, P)."""
+
+    X: Array
+    found: Minima
+    T: Array
+
+    def exchange(self, place: Place, i: int) -> Exchange:
+        """An exchange from one of them."""
+        start = Candidate(self.X[i], self.found.S[i, 0], float(self.found.V[i, 0]))
+        return Exchange(place, start, self.T[i])
 
 
-def _exchanged(
-    inner: InnerSearch, X: Array, found: Minima, T: Array, i: int, best: Candidate | None
-) -> tuple[Candidate, Array]:
-    """The best decision so far, or where an exchange from row i leads if that is better; and where it led."""
-    exchange = Exchange(inner, Candidate(X[i], found.S[i, 0], float(found.V[i, 0])), T[i])
-    end = exchange.run(best)
+def _sound(place: Place, X: Array) -> Looking[_Starts]:
+    """Decisions with their worst cases, soundly."""
+    found = yield Look(X, place.plan.sound)
+    return _Starts(X, found, place.oracle.anchored(X, found.S, found.T))
+
+
+def _exchanged(place: Place, starts: _Starts, i: int, best: Candidate | None) -> Looking[Candidate]:
+    """The best decision so far, or where an exchange from start i leads if that is better."""
+    end = yield from starts.exchange(place, i).run(best)
     if best is None or (end is not None and end.value > best.value):
         assert end is not None  # only a rival ends an exchange early
-        return end, end.x
-    return best, exchange.towards
+        return end
+    return best

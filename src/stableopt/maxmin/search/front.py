@@ -22,7 +22,8 @@ from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.inner import Descent, InnerSearch
 from stableopt.maxmin.search.oracle import FAR, Evaluated, Oracle, paired, projected
 from stableopt.maxmin.search.plan import QUICK, Plan
-from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proximal_step, spread_out
+from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proximal_step, spread_out, taken
+from stableopt.maxmin.solver import Region
 
 _SHARE = 0.2  # of the budget, for the whole scan
 _FIRST = {1: 17, 2: 13, 3: 7}  # scenarios for all decisions, by q; in more dimensions a few scenarios tell little
@@ -44,20 +45,15 @@ class Front:
         self.length = np.full(len(X), 0.1)
         self.weights = np.full(self.at.v.shape, 1.0 / S.shape[1])
 
-    @property
-    def best(self) -> Array:
-        """The decision with the highest value (d,)."""
-        return np.asarray(self.X[int(np.argmax(self.at.v.min(axis=1)))])
-
     def ascend(self) -> None:
-        """All decisions climb together; half of them are left after each leg."""
+        """All decisions climb together; half of each group is left after each leg."""
         least, budget = self.inner.plan.decisions(4), self.oracle.budget
         descent = Descent(self.oracle, *paired(self.X, self.at.S))
         descent.advance(3, 1e-4)
         self.at = Evaluated(*(new.reshape(old.shape) for old, new in zip(self.at, descent.found, strict=True)))
-        while len(self.X) > least and budget.left(0.6) > 0:
+        while len(self.X) > least * len(groups := self.oracle.groups(self.X)) and budget.left(0.6) > 0:
             self._leg(4)
-            self._keep(self._best(max(least, len(self.X) // 2)))
+            self._keep(np.concatenate([self._best(rows, max(least, len(rows) // 2)) for rows in groups]))
         self._leg(6)
 
     def _leg(self, steps: int) -> None:
@@ -78,12 +74,12 @@ class Front:
             self.length[fell] *= 0.35
             self._activate(worst[fell], fell)
 
-    def _best(self, count: int) -> Indices:
-        """The rows with the highest values, but those on the same hill as a higher one come last.
+    def _best(self, rows: Indices, count: int) -> Indices:
+        """Of these rows, those with the highest values, but those on the same hill as a higher one come last.
 
         At most half of them share all their discrete values: those of one choice may be many, and slow to become fewer.
         """
-        order = highest(self.at.v.min(axis=1), len(self.X))
+        order = rows[highest(self.at.v[rows].min(axis=1), len(rows))]
         near = np.abs(self.X[order, None] - self.X[None, order]).max(axis=2, initial=0.0) < SAME
         again = np.argmax(near, axis=1) < np.arange(len(order))
         order = np.concatenate([order[~again], order[again]])
@@ -145,9 +141,19 @@ class _Tried(NamedTuple):
         """The same decisions with more scenarios."""
         return _Tried(self.X, np.concatenate([self.S, S], axis=1), np.column_stack([self.V, V]))
 
-    def best(self, count: float) -> _Tried:
-        """The decisions that look best so far."""
-        return self.rows(highest(self.V.min(axis=1), int(count)))
+    def and_(self, *others: _Tried) -> _Tried:
+        """These decisions, and others."""
+        return _Tried(*(np.concatenate(parts) for parts in zip(self, *others, strict=True)))
+
+    def best(self, oracle: Oracle, count: float) -> _Tried:
+        """The decisions of each group that look best so far."""
+        low = self.V.min(axis=1)
+        return self.rows(np.concatenate([r[highest(low[r], int(count))] for r in oracle.groups(self.X)]))
+
+    def spread_out(self, oracle: Oracle, count: int) -> _Tried:
+        """The best decisions of each group that keep a distance."""
+        X, low = oracle.coordinates(self.X), self.V.min(axis=1)
+        return self.rows(np.concatenate([r[spread_out(X[r], low[r], count)] for r in oracle.groups(self.X)]))
 
 
 class Scan:
@@ -165,38 +171,46 @@ class Scan:
 
     def front(self, inner: InnerSearch, starts: Array) -> Front:
         """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios."""
-        oracle, region, share = inner.oracle, self.plan.region, _SHARE * self.plan.budget
-        scenarios = np.concatenate([self._filling_scenarios, self._scenarios(starts)])
-        tried = self._tried(oracle, np.concatenate([self.filling, starts]), scenarios)
-        count = int(0.1 * share / (len(self.first) ** 0.5 if region.width > 1 else 1))
-        # About this many decisions around the best ones, at distances of all orders up to the box.
-        centres = tried.X[spread_out(tried.X, tried.V.min(axis=1), _CENTRES)]
-        X, rng = np.repeat(centres, -(-count // len(centres)), axis=0), np.random.default_rng([self.seed, 1])
-        away = 10.0 ** rng.uniform(-2, -0.5, (len(X), 1)) * rng.standard_normal(X.shape)
-        X = region.clip(X + np.where(oracle.movable, away, 0.0))
-        around = self._tried(oracle, X, self._scenarios(X))
-        tried = _Tried(*(np.concatenate(parts) for parts in zip(tried, around, strict=True)))
+        oracle, region, share = inner.oracle, inner.region, _SHARE * self.plan.budget
+        scenarios = np.concatenate([self._filling_scenarios, self._scenarios(self.plan.region, starts)])
+        tried = _Tried(*oracle.for_all(np.concatenate([self.filling, starts]), scenarios))
+        tried = tried.and_(self._around(inner, tried))
         if region.width:
             self._remember(inner, tried)
             # The best of them with the extreme scenario down the slope from the lowest one, and with low points nearby.
-            tried = tried.best(max(4, share / 20))
-            low = np.take_along_axis(tried.S, lowest(tried.V, 1)[:, :, None], axis=1)
+            tried = tried.best(oracle, max(4, share / 20))
+            low = taken(tried.S, lowest(tried.V, 1))
             h = oracle.gradients(tried.X, low).h
             extreme = oracle.project(tried.X, low - FAR * h / norms(h))
             S = np.concatenate([extreme, inner.near_low_points(tried.X, 3)], axis=1)
             tried = self._refined(inner, tried.beside(S, oracle.values(tried.X, S)), max(3, int(share / 60)))
-        tried = tried.rows(spread_out(tried.X, tried.V.min(axis=1), self.plan.front))
+        tried = tried.spread_out(oracle, self.plan.front)
         active = lowest(tried.V, self.plan.active)
-        return Front(inner, tried.X, np.take_along_axis(tried.S, active[:, :, None], axis=1))
+        return Front(inner, tried.X, taken(tried.S, active))
+
+    def _around(self, inner: InnerSearch, tried: _Tried) -> _Tried:
+        """Decisions around the best ones, at distances of all orders up to the box."""
+        oracle, region = inner.oracle, inner.region
+        count = int(0.1 * _SHARE * self.plan.budget / (len(self.first) ** 0.5 if region.width > 1 else 1))
+        parts = []
+        for rows in oracle.groups(tried.X):
+            apart = spread_out(oracle.coordinates(tried.X[rows]), tried.V[rows].min(axis=1), _CENTRES)
+            centres = tried.X[rows[apart]]
+            X, rng = np.repeat(centres, -(-count // len(centres)), axis=0), np.random.default_rng([self.seed, 1])
+            away = 10.0 ** rng.uniform(-2, -0.5, (len(X), 1)) * rng.standard_normal((len(X), self.plan.region.dim))
+            parts.append(X)
+            X[:, : away.shape[1]] += np.where(oracle.movable[: away.shape[1]], away, 0.0)
+        X = region.clip(np.concatenate(parts))
+        S = self._scenarios(region, X)
+        return _Tried(X, S, oracle.values(X, S))
 
     @cached_property
     def _filling_scenarios(self) -> Array:
         """Those of the space-filling decisions, which are the same for every F."""
-        return self._scenarios(self.filling)
+        return self._scenarios(self.plan.region, self.filling)
 
-    def _scenarios(self, X: Array) -> Array:
+    def _scenarios(self, region: Region, X: Array) -> Array:
         """The first ones for these decisions; also some that fill the set, where the first ones hardly do."""
-        region = self.plan.region
         S = _for_each(X, self.first)
         if region.curved:
             S = np.concatenate([S, region.filling(X, self.plan.unit[:_CURVED])], axis=1)
@@ -208,30 +222,36 @@ class Scan:
         Those that look best come first, until the next ones look worse than enough of those that were tried.
         """
         parts: list[_Tried] = []
-        order = highest(tried.V.min(axis=1), len(tried.X))
-        for i in range(0, min(len(order), _BATCHES * size), size):
-            some = tried.rows(order[i : i + size])
-            low = np.concatenate([part.V.min(axis=1) for part in parts]) if parts else np.empty(0)
-            count = self.plan.front
-            if len(low) > count and some.V[0].min() <= -np.partition(-low, count)[count]:
+        count, low = self.plan.front, tried.V.min(axis=1)
+        orders = [rows[highest(low[rows], len(rows))] for rows in inner.oracle.groups(tried.X)]
+        known = [np.empty(0) for _ in orders]
+        for i in range(0, _BATCHES * size, size):
+            batches = {k: order[i : i + size] for k, order in enumerate(orders)}
+            batches = {
+                k: rows
+                for k, rows in batches.items()
+                if len(rows) and not (len(known[k]) > count and low[rows[0]] <= -np.partition(-known[k], count)[count])
+            }
+            if not batches:
                 break
+            some = tried.rows(np.concatenate(list(batches.values())))
             also = [inner.near_low_points(some.X, 8), inner.region.filling(some.X, inner.unit[:_FILLING])]
             S = inner.oracle.project(some.X, np.concatenate([_for_each(some.X, self.spread[1:13]), *also], axis=1))
             parts.append(some.beside(S, inner.oracle.values(some.X, S)))
-        return _Tried(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+            ends = np.split(parts[-1].V.min(axis=1), np.cumsum([len(rows) for rows in batches.values()])[:-1])
+            for k, values in zip(batches, ends, strict=True):
+                known[k] = np.append(known[k], values)
+        return parts[0].and_(*parts[1:])
 
     @staticmethod
     def _remember(inner: InnerSearch, tried: _Tried) -> None:
         """The lowest points that were seen, apart from each other: worst cases of other decisions, perhaps."""
-        i, j = np.divmod(np.argsort(tried.V, axis=None, kind="stable")[: 16 * _LOW], tried.V.shape[1])
-        Z, v = inner.region.points(tried.X[i], tried.S[i, j]), tried.V[i, j]
-        apart = spread_out(Z, -v, _LOW)
-        inner.remember(Z[apart], v[apart])
-
-    @staticmethod
-    def _tried(oracle: Oracle, X: Array, S: Array) -> _Tried:
-        """The decisions with scenarios of their own (n, m, q)."""
-        return _Tried(X, S, oracle.values(X, S))
+        for rows in inner.oracle.groups(tried.X):
+            V = tried.V[rows]
+            i, j = np.divmod(np.argsort(V, axis=None, kind="stable")[: 16 * _LOW], V.shape[1])
+            Z, v = inner.region.points(tried.X[rows[i]], tried.S[rows[i], j]), V[i, j]
+            apart = spread_out(inner.oracle.coordinates(Z), -v, _LOW)
+            inner.remember(Z[apart], v[apart])
 
 
 def _for_each(X: Array, S: Array) -> Array:

@@ -15,14 +15,14 @@ Notation
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices, Mask, between, cartesian, dots
+from stableopt.maxmin.search.looking import Minima
 from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
 from stableopt.maxmin.search.plan import Effort, Plan
-from stableopt.maxmin.search.steps import lowest, lowest_apart
+from stableopt.maxmin.search.steps import lowest, lowest_apart, taken
 
 POLLED = 1e-5  # of the spread of F: the least that a jump must gain
 _HELD = 1e-9  # a projection that differs by more than this was held back by the domain, not by rounding
@@ -41,6 +41,8 @@ class Descent:
     """
 
     X: Array
+    pace: Array
+    """Of each coordinate of a scenario (`Region.pace`): a diagonal preconditioner."""
     S: Array
     v: Array
     h: Array
@@ -50,12 +52,13 @@ class Descent:
     move: Array
     """The last step that led down; 0 before the first."""
 
-    def __init__(self, oracle: Oracle, X: Array, S: Array) -> None:
-        """From scenarios S (r, q) of the decisions X (r, d)."""
+    def __init__(self, oracle: Oracle, X: Array, S: Array, *, paced: bool = False) -> None:
+        """From scenarios S (r, q) of the decisions X (r, d); ``paced``: at the pace of the region."""
         self.oracle, self.region, self.X = oracle, oracle.region, X
         self.S = self.region.project_inside(X, S)
         self.v, self.h, self.Z, self.G = oracle.slopes(X, self.S)
-        self.step = 0.5 / _steepest(self.h)
+        self.pace = self.region.pace(X) if paced else np.ones(S.shape)
+        self.step = 0.5 / _steepest(self.pace * self.h)
         self.move = np.zeros(self.S.shape)
 
     @property
@@ -79,7 +82,7 @@ class Descent:
 
     def put(self, at: Indices, other: Descent, rows: Indices | slice = slice(None)) -> None:
         """Replace the rows ``at`` by rows of another descent of the same decisions."""
-        for name in _CARRIED[1:]:
+        for name in _CARRIED[2:]:
             getattr(self, name)[at] = getattr(other, name)[rows]
 
     def advance(self, steps: int, tolerance: float, goal: Array | None = None) -> None:
@@ -88,12 +91,13 @@ class Descent:
         With a ``goal`` (r,), a scenario also ends where it does not promise to come below that.
         """
         part, at = self, np.arange(len(self.S))
+        least = np.broadcast_to(-tolerance * self.oracle.scale_of(self.X), len(at))
         for _ in range(steps if self.S.shape[1] else 0):
-            aim = part.S - part.step[:, None] * part.h
+            aim = part.S - part.step[:, None] * (part.pace * part.h)
             trial = self.region.project_inside(part.X, aim)
             move = trial - part.S
             slope = dots(move, part.h)
-            stuck = slope >= -tolerance * self.oracle.scale
+            stuck = slope >= least[at]
             waiting = at[:0] if self.region.exact else at[part._with_shorter_steps(np.flatnonzero(stuck), aim, trial)]
             if goal is not None:
                 stuck |= part.v + _PROMISE * slope > goal[at]
@@ -121,7 +125,7 @@ class Descent:
         down. Where they are exact, a stuck row has arrived.
         """
         h, step = self.h[stuck], self.step[stuck]
-        least = _LAST * self.oracle.scale / np.maximum(dots(h, h), 1e-300)
+        least = _LAST * self.oracle.scale_of(self.X[stuck]) / np.maximum(dots(h, self.pace[stuck] * h), 1e-300)
         longer = step > least
         stuck, least, step = stuck[longer], least[longer], step[longer]
         projected = self.region.project(self.X[stuck], aim[stuck])
@@ -149,12 +153,12 @@ class Descent:
         if jumps is not None:
             move = trial - self.S
         v, h, Z, G = self.oracle.slopes(self.X, trial)
-        bend, length = dots(move, h - self.h), dots(move, move)
+        bend, length = dots(move, h - self.h), dots(move, move / self.pace)
         # Barzilai and Borwein: |move|² / (move · change of gradient). A concave direction has no minimum of its own:
         # then go four times as far, and the projection ends the step.
         curved = bend > 0.25 * length / self.step
         spectral = np.divide(length, bend, out=4 * self.step, where=curved)
-        spectral = np.minimum(spectral, 4.0 / _steepest(h))
+        spectral = np.minimum(spectral, 4.0 / _steepest(self.pace * h))
         better = v < self.v
         if better.all():
             self.S, self.v, self.h, self.Z, self.G, self.step, self.move = trial, v, h, Z, G, spectral, move
@@ -172,20 +176,12 @@ class Descent:
         self.move = np.where(better, move, 0.0)
 
 
-_CARRIED = ("X", "S", "v", "h", "Z", "G", "step", "move")  # of each row of a descent
+_CARRIED = ("X", "pace", "S", "v", "h", "Z", "G", "step", "move")  # of each row of a descent
 
 
 def _steepest(h: Array) -> Array:
     """The largest slope of each row, above 0, so that one can divide by it."""
     return np.asarray(np.maximum(np.maximum.reduce(np.abs(h), axis=1, initial=0.0), 1e-300))
-
-
-class Minima(NamedTuple):
-    """Local minima of n decisions, r of each, the lowest first."""
-
-    V: Array  # values (n, r)
-    S: Array  # scenarios (n, r, q)
-    T: Array  # targets (n, r, P)
 
 
 class InnerSearch:
@@ -223,7 +219,7 @@ class InnerSearch:
         # A point that is out of reach is worth less, the further the scenario stays behind.
         short = np.sqrt(np.sum((region.points(rows, S) - Z) ** 2, axis=1)).reshape(near.shape)
         chosen = lowest(self._low_values[near] + _SHORT * self.oracle.scale * short, count)
-        return np.take_along_axis(S.reshape(*near.shape, region.width), chosen[:, :, None], axis=1)
+        return taken(S.reshape(*near.shape, region.width), chosen)
 
     def minima(self, X: Array, effort: Effort, also: Array | None = None) -> Minima:
         """Local minima of the decisions; scenarios ``also`` (n, m, q) are tried, too."""
@@ -239,7 +235,7 @@ class InnerSearch:
         m = min(effort.starts, S.shape[1])
         Z = self.region.points(*paired(X, S))
         starts = lowest_apart(self.oracle.at(Z).reshape(n, -1), S, Z.reshape(*S.shape[:2], -1), m)
-        descent = Descent(self.oracle, *paired(X, np.take_along_axis(S, starts[:, :, None], axis=1)))
+        descent = Descent(self.oracle, *paired(X, taken(S, starts)), paced=effort.paced)
         for steps, share in ((3, 2), (5, 2), (effort.steps, 1)):
             # On the last leg a scenario must promise to come below the lowest one of its decision.
             goal = None if share > 1 else np.repeat(descent.v.reshape(n, m).min(axis=1), m)
@@ -269,9 +265,9 @@ class InnerSearch:
             v = self.oracle.values(descent.X[owner], S)
             order = np.lexsort((v, owner))
             starts = order[np.searchsorted(owner[order], rows)]  # the lowest trial of each row
-            trial = Descent(self.oracle, descent.X[rows], S[starts])
+            trial = Descent(self.oracle, descent.X[rows], S[starts], paced=effort.paced)
             trial.advance(effort.steps // 2, effort.tolerance, descent.v[rows])
-            lower = np.flatnonzero(trial.v < descent.v[rows] - POLLED * self.oracle.scale)
+            lower = np.flatnonzero(trial.v < descent.v[rows] - POLLED * self.oracle.scale_of(trial.X))
             rows = rows[lower]
             descent.put(rows, trial, lower)
             if not len(rows):

@@ -15,11 +15,12 @@ from stableopt.base.arrays import Array
 from stableopt.maxmin.search.attacked import Attacked, Merit, Part, numbered, with_every_number
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.exchange import Candidate
-from stableopt.maxmin.search.inner import InnerSearch, Minima
+from stableopt.maxmin.search.inner import InnerSearch
+from stableopt.maxmin.search.looking import Minima
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import Budget, Effort, Plan
 from stableopt.maxmin.search.steps import lowest
-from stableopt.maxmin.solver import Choice, Region, Row, Smooth
+from stableopt.maxmin.solver import Region, Smooth
 
 
 class ScaledOracle(Oracle):
@@ -67,27 +68,23 @@ class JointMaxMin(ContinuousMaxMin):
     def __init__(self, alone: ContinuousMaxMin, functions: int, budget: int) -> None:
         super().__init__(Attacked(alone.region, functions), budget, alone.seed, alone.least, brief=alone.plan.brief)
         self.alone = alone
-        self._spread = with_every_number(alone._spread, functions)
-        self._scan.spread, self._scan.first = self._spread, with_every_number(alone._scan.first, functions)
-        if alone._relaxed is not None and self._relaxed is not None:
-            self._relaxed = JointMaxMin(alone._relaxed, functions, budget)
+        self.spread = with_every_number(alone.spread, functions)
+        self._scan.spread, self._scan.first = self.spread, with_every_number(alone._scan.first, functions)
+        if alone.relaxed is not None and self.relaxed is not None:
+            self.relaxed = JointMaxMin(alone.relaxed, functions, budget)
 
     def search(self, F: Merit, starts: Array, known: Array) -> Candidate:
         """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
         return self._search(F, starts, known)
-
-    def choice(self, found: Candidate) -> Choice[Row]:
-        """A decision that was found, with the point of its worst case."""
-        return self._choice(self.region.decision_index(found.x), found)
 
     def inner(self, F: Smooth, known: Array) -> JointInnerSearch:
         """The adversary for a merit, with a budget that nobody has touched."""
         assert isinstance(F, Merit)
         budget, alone = Budget(self.budget, self.least), self.alone
         oracles = [ScaledOracle(alone.region, Part(F, k), budget, scale) for k, scale in enumerate(F.scales)]
-        parts = [InnerSearch(oracle, alone.plan, alone._spread, known) for oracle in oracles]
+        parts = [InnerSearch(oracle, alone.plan, alone.spread, known) for oracle in oracles]
         oracle = ScaledOracle(self.region, F, budget, F.scales[0])
-        return JointInnerSearch(oracle, self.plan, self._spread, parts)
+        return JointInnerSearch(oracle, self.plan, self.spread, parts)
 
 
 @lru_cache(maxsize=16)

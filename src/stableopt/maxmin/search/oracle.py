@@ -10,11 +10,12 @@ Notation
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Mask
+from stableopt.base.arrays import Array, Indices, Mask
 from stableopt.maxmin.search.plan import Budget
 from stableopt.maxmin.solver import Region, Smooth
 
@@ -59,12 +60,11 @@ def movable(region: Region) -> Mask:
     return np.asarray(region.clip(away)[0] > away[0])
 
 
-class Oracle:
-    """F on a region; it pays for evaluations from a budget and knows the range of the values that it saw."""
+class Seen:
+    """The range of the values that were seen, which are paid for from a budget."""
 
-    def __init__(self, region: Region, F: Smooth, budget: Budget) -> None:
-        self.region, self.F, self.budget = region, F, budget
-        self.movable = movable(region)
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
         self._low, self._high = np.inf, -np.inf
 
     @property
@@ -73,13 +73,41 @@ class Oracle:
         size = max(abs(self._low), abs(self._high))
         return max(self._high - self._low, 1e-12 * size, 1e-300)
 
+    def saw(self, v: Array, each: int) -> None:
+        """Count values; ``each`` is 2 if they came with gradients."""
+        if len(v):
+            self.budget.spend(len(v), each)
+            low, high = float(np.minimum.reduce(v)), float(np.maximum.reduce(v))
+            self._low, self._high = min(self._low, low), max(self._high, high)
+
+
+class Oracle(Seen):
+    """F on a region; it pays for evaluations from a budget and knows the range of the values that it saw."""
+
+    def __init__(self, region: Region, F: Smooth, budget: Budget) -> None:
+        super().__init__(budget)
+        self.region, self.F, self.movable = region, F, movable(region)
+
+    def scale_of(self, rows: Array) -> Array | float:
+        """The same for each of these decisions or points (n,), or one for all."""
+        return self.scale
+
+    def groups(self, X: Array) -> Sequence[Indices]:
+        """The rows of decisions that compete with each other: all of them."""
+        return [np.arange(len(X))]
+
+    def coordinates(self, rows: Array) -> Array:
+        """What of decisions or points says where they are: all of it."""
+        return rows
+
+    def for_all(self, X: Array, S: Array) -> tuple[Array, Array, Array]:
+        """Decisions (n, d) and their scenarios (n, m, q) for every group, and the values (n, m)."""
+        return X, S, self.values(X, S)
+
     def at(self, Z: Array) -> Array:
         """F at points (n,)."""
-        if len(Z) <= _ROWS:
-            v = self.F(Z) if len(Z) else np.empty(0)
-        else:
-            v = np.concatenate([self.F(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)])
-        self._saw(v, 1)
+        v = in_parts(self.F, Z) if len(Z) else np.empty(0)
+        self._saw(v, 1, Z)
         return v
 
     def values(self, X: Array, S: Array) -> Array:
@@ -101,7 +129,7 @@ class Oracle:
 
     def targets(self, Z: Array, G: Array) -> Array:
         """T of points Z with gradients G."""
-        return np.asarray(Z - _REACH / self.scale * G)
+        return np.asarray(Z - _REACH / np.reshape(self.scale_of(Z), (-1, 1)) * G)
 
     def _with_gradient(self, X: Array, S: Array) -> tuple[Array, Array, Array]:
         """Values, points, and the gradients there."""
@@ -111,7 +139,7 @@ class Oracle:
         else:
             parts = [self.F.with_gradient(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)]
             v, G = (np.concatenate(part) for part in zip(*parts, strict=True))
-        self._saw(v, 2)
+        self._saw(v, 2, Z)
         return v, Z, G
 
     def anchored(self, X: Array, S: Array, T: Array) -> Array:
@@ -142,7 +170,7 @@ class Oracle:
         Z = self.region.points(rows, self.region.scenario_of(rows, np.tile(T, (len(X), 1))))
         Z = Z.reshape(len(X), *T.shape)
         v, G = self.F.with_gradient(Z[0])
-        self._saw(v, 2)
+        self._saw(v, 2, Z[0])
         g = np.zeros((len(T), len(x)))
         g[:, free] = np.einsum("jmp,mp->mj", Z[1:] - Z[0], G) / steps
         return v, g
@@ -151,8 +179,13 @@ class Oracle:
         """The nearest allowed scenarios, for S (n, m, q)."""
         return projected(self.region, X, S)
 
-    def _saw(self, v: Array, each: int) -> None:
-        if len(v):
-            self.budget.spend(len(v), each)
-            low, high = float(np.minimum.reduce(v)), float(np.maximum.reduce(v))
-            self._low, self._high = min(self._low, low), max(self._high, high)
+    def _saw(self, v: Array, each: int, Z: Array) -> None:
+        """Count values at the points Z."""
+        self.saw(v, each)
+
+
+def in_parts(F: Callable[[Array], Array], Z: Array) -> Array:
+    """F at points, not too many at a time; its last axis is theirs."""
+    if len(Z) <= _ROWS:
+        return F(Z)
+    return np.concatenate([F(Z[i : i + _ROWS]) for i in range(0, len(Z), _ROWS)], axis=-1)

@@ -13,12 +13,13 @@ Notation
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices
-from stableopt.maxmin.search.oracle import Oracle
+from stableopt.base.arrays import AnyArray, Array, Indices, between
+from stableopt.maxmin.search.oracle import FAR, Oracle
 from stableopt.maxmin.solver import Region
 
 _NEARBY = 1.5  # times k^(−1/q), which is the distance of k evenly spread points in a box with q dimensions
@@ -28,6 +29,11 @@ _ALIKE = 1e-4  # scenarios, of the order of 1: two that end in the same minimum
 def norms(H: Array) -> Array:
     """Length of each gradient (..., 1), above 0, so that one can divide by it."""
     return np.asarray(np.maximum(np.sqrt(np.sum(H * H, axis=-1, keepdims=True)), 1e-300))
+
+
+def taken(S: AnyArray, columns: Indices) -> AnyArray:
+    """Of each row of S (n, m, ...) what is in these columns (n, k): `np.take_along_axis`, but much faster."""
+    return S[np.arange(len(S))[:, None], columns]  # type: ignore[return-value]
 
 
 def highest(v: Array, count: int) -> Indices:
@@ -42,10 +48,10 @@ def lowest(V: Array, m: int, apart: Array | None = None) -> Indices:
     """
     order = np.argsort(V, axis=1, kind="stable")
     if apart is not None:
-        S = np.take_along_axis(apart, order[:, :, None], axis=1)
+        S = taken(apart, order)
         same = np.zeros(V.shape, dtype=bool)
         same[:, 1:] = np.abs(np.diff(S, axis=1)).max(axis=2, initial=0.0) < _ALIKE
-        order = np.take_along_axis(order, np.argsort(same, axis=1, kind="stable"), axis=1)
+        order = taken(order, np.argsort(same, axis=1, kind="stable"))
     return order[:, :m]
 
 
@@ -121,17 +127,25 @@ def proximal_step(
     delta = length / np.maximum(np.sqrt(squares.max(axis=1)), 1e-300)
     rate = 1.0 / np.maximum(delta * squares.sum(axis=1), 1e-300)  # 1/L, L a bound on the curvature of the dual
 
+    far = FAR * np.ones((1, X.shape[1]))
+    down, up = region.clip(X - far) - X, region.clip(X + far) - X
+    longer = delta[:, None, None] * G
+
     def step(lam: Array) -> Array:
-        return region.clip(X + delta[:, None] * np.matmul(lam[:, None], G)[:, 0]) - X
+        return between(np.matmul(lam[:, None], longer)[:, 0], down, up)
 
     V = V - V.min(axis=1, keepdims=True)
     lam = ahead = weights
-    momentum = 1.0
+    momentum, rate = 1.0, rate[:, None]
     for _ in range(steps if V.shape[1] > 1 else 0):
-        slope = V + np.matmul(G, step(ahead)[:, :, None])[:, :, 0]
-        new = onto_simplex(ahead - rate[:, None] * slope)
-        following = 0.5 + np.sqrt(0.25 + momentum**2)
-        ahead = new + (momentum - 1) / following * (new - lam)
+        slope = np.matmul(G, step(ahead)[:, :, None])[:, :, 0]
+        slope += V
+        slope *= rate
+        new = onto_simplex(ahead - slope)
+        following = 0.5 + math.sqrt(0.25 + momentum**2)
+        ahead = new - lam
+        ahead *= (momentum - 1) / following
+        ahead += new
         lam, momentum = new, following
     p = step(lam)
     return p, (V + np.matmul(G, p[:, :, None])[:, :, 0]).min(axis=1), lam
@@ -139,9 +153,13 @@ def proximal_step(
 
 def onto_simplex(W: Array) -> Array:
     """The nearest non-negative rows that sum to 1."""
-    ordered = -np.sort(-W, axis=1)
-    excess = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, W.shape[1] + 1)
-    return np.asarray(np.maximum(W - excess.max(axis=1, keepdims=True), 0.0))
+    ordered = W.copy()
+    ordered.sort(axis=1)
+    excess = np.add.accumulate(ordered[:, ::-1], axis=1)
+    excess -= 1.0
+    excess /= np.arange(1, W.shape[1] + 1)
+    nearest = W - np.maximum.reduce(excess, axis=1, keepdims=True)
+    return np.asarray(np.maximum(nearest, 0.0, out=nearest))
 
 
 class _Enough(Exception):  # noqa: N818

@@ -37,6 +37,8 @@ class Mover(ABC):
     exact: bool = True
     """Whether `project_inside` finds the nearest scenarios of a convex set, from however far."""
 
+    box: bool = False
+    """Whether each coordinate of a scenario belongs to a column and is held back on its own."""
     curved: bool = False
     """Whether U is far from proportional to scenarios, as on log scales: an even spread of these is none of points."""
 
@@ -83,6 +85,13 @@ class Mover(ABC):
         """Allowed scenarios (n, m, q) that lead from C (n, k) near to goals U (n, m, k), as near as coordinates say."""
         n, m, k = U.shape
         return self.scenario_of(np.repeat(C, m, axis=0), U.reshape(-1, k)).reshape(n, m, self.width)
+
+    def extents(self, C: Array) -> Array:
+        """How far scenarios reach in each of their coordinates (n, q); the same for all of a set that is no box."""
+        low, high = self.reach(C)
+        if self.box:
+            return high - low
+        return np.repeat(np.maximum.reduce(high - low, axis=1, initial=0.0, keepdims=True), self.width, axis=1)
 
     def others(self, c: Array, s: Array) -> Array:
         """Scenarios that differ from this one, of a point with the coordinates c (k,), in something discrete (m, q)."""

@@ -41,7 +41,7 @@ class NormMover(RangeMover):
     ) -> None:
         super().__init__(columns, ranges)
         ends, shares = (np.broadcast_to(part, (2, self.width)) for part in (reach, fraction))
-        self.order = order
+        self.order, self.box = order, order == math.inf
         self._reach: Array = ends.max(axis=0)
         self._fraction: Array = shares.max(axis=0)
         own, most = np.where(self._reach > 0, ends, shares), np.where(self._reach > 0, self._reach, self._fraction)
@@ -267,6 +267,9 @@ class ChoiceMover(Mover):
         m = len(self.rows)
         chosen = np.arange(m) if m <= count else np.append(0, 1 + np.sort(rng.permutation(m - 1)[: count - 1]))
         return np.asarray(chosen[:, None], dtype=float)
+
+    def extents(self, C: Array) -> Array:
+        return np.zeros((len(C), 1))  # nothing descends
 
     def reach(self, C: Array) -> tuple[Array, Array]:
         ends = self.rows.min(axis=0), self.rows.max(axis=0)

@@ -31,6 +31,7 @@ from stableopt.sets.spaces import Point, Space, keys_of, space_of
 from stableopt.sets.uncertainty import Estimate, UncertaintySet
 from stableopt.sets.variables import Float, Integer, Range, Variable
 
+_LEAST_REACH = 0.1
 _CORNERS = 6  # whole numbers of which all ways to round are tried
 
 
@@ -259,6 +260,13 @@ class SpaceRegion(SpaceMovers):
             low[:, mover.place], high[:, mover.place] = mover.reach(C)
         return low, high
 
+    def pace(self, X: Array) -> Array:
+        """By how far a decision can be moved."""
+        if self._alone is not None:
+            return _paces(self._alone.extents(X))
+        parts = [mover.extents(C) for mover, _, C in _parts(self._placed, self.base(X))]
+        return _paces(np.concatenate([np.empty((len(X), 0)), *parts], axis=1))
+
     def filling(self, X: Array, unit: Array) -> Array:
         parts = [mover.filling(C, unit[:, part]) for mover, part, C in _parts(self._placed, self.base(X))]
         return np.concatenate([np.empty((len(X), len(unit), 0)), *parts], axis=2)
@@ -279,6 +287,17 @@ class SpaceRegion(SpaceMovers):
 def _parts(placed: Sequence[tuple[Mover, slice]], Z: Array) -> Iterator[tuple[Mover, slice, Array]]:
     """Each mover with its coordinates of a scenario and the values of its columns in unperturbed points."""
     return ((mover, part, Z[:, mover.place]) for mover, part in placed)
+
+
+def _paces(reach: Array) -> Array:
+    """Of coordinates that reach so far (n, q): 1 for those that reach at least half as far as the widest one.
+
+    No reach counts as less than a tenth of the widest one: else a coordinate that can hardly move would hold all others
+    back.
+    """
+    widest = np.maximum.reduce(reach, axis=1, initial=0.0, keepdims=True)
+    shares = np.maximum(reach / np.maximum(widest, 1e-300), _LEAST_REACH)
+    return np.where(shares < 0.5, shares**-2, 1.0)
 
 
 def _continuous(v: Variable) -> Variable:
