@@ -174,7 +174,8 @@ def optimizer_of(words: Words) -> Optimizer:
     """The optimiser that the words describe, before anything is known."""
     algorithm = FRONT_DOOR.algorithm if words.algorithm is None else words.algorithm
     beta = FRONT_DOOR.beta if words.beta is None else words.beta
-    options: Any = {"algorithm": algorithm, "beta": beta, "explore": words.explore}
+    explore = FRONT_DOOR.limited if words.limits and words.explore == FRONT_DOOR.explore else words.explore
+    options: Any = {"algorithm": algorithm, "beta": beta, "explore": explore}
     options |= {"initial": words.initial, "seed": words.seed, "constraints": words.limits, "where": words.where}
     optimizer = Optimizer(words.domain, words.uncertainty, words.prior, **options)
     if words.decision is not None:

@@ -10,6 +10,7 @@ from stableopt.campaign.allowance import Factors, specification
 from stableopt.campaign.measuring import Objective
 from stableopt.campaign.results import Result
 from stableopt.campaign.words import Ranges, Words
+from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.outputs import Level
 from stableopt.loop.radius import LargestFactor, OptimisticFactor, goals, radius, reach
 from stableopt.loop.rules import Algorithm
@@ -122,6 +123,7 @@ def widest(
         raise ValueError(f"expected a tolerance above 0, which can grow, got {words.uncertainty}: say its proportions")
     words.uncertainty.scaled(0.0)  # refuses a set without a size
     goal = sign * value
+    options.setdefault("explore", FRONT_DOOR.limited)
     options["algorithm"] = Algorithm("Widest", OptimisticFactor(goal), LargestFactor(goal))
     run = maximize if sign > 0 else minimize
     return Widest.of(run(f, cast("Any", ranges), tolerance, **options), value)

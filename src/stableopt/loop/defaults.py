@@ -11,9 +11,9 @@
     initial points     2 more than variables, at least 4       the same; a model that is given on a list needs none
 
 Why the front door differs: the best guarantee of all is never a worse one and had less regret early. A small β finds a
-good decision sooner, and larger ones lead on from it as soon as it is known.
-Certifying with a larger β keeps promises where the model is learned (`stableopt verify --learned`); where to measure a
-decision is still best chosen with the paper's.
+good decision sooner, and larger ones lead on from it as soon as it is known. Certifying with a larger β keeps promises
+where the model is learned (`stableopt verify --learned`); where to measure a decision is still best chosen with the
+paper's. With limits, the larger ones look in every fifth round from the 25th on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from stableopt.loop.rules import ALGORITHMS, Algorithm, BestOfAll, OptimisticPessimistic
-from stableopt.loop.schedules import Constant, Curious, Schedule
+from stableopt.loop.schedules import Alternating, Constant, Curious, Schedule
 from stableopt.loop.setting import Setting
 
 
@@ -33,6 +33,8 @@ class Defaults(NamedTuple):
     """β that certifies."""
     explore: Schedule | None
     """β that explores; None: the one that certifies."""
+    limited: Schedule | None
+    """The same where there are limits, of constraints or of a specification."""
 
 
 FRONT_DOOR = Defaults(
@@ -41,8 +43,10 @@ FRONT_DOOR = Defaults(
     # What is known already is not measured again. Two of the larger β look for better hills, nearby and far away; the
     # last one looks where least is known, and so doubts what the model says of all of them.
     explore=Curious(0.5, (4.0, 25.0, 1e4)),
+    # At a limit it always pays to know more: the better it is known, the closer to it is what can be guaranteed.
+    limited=Alternating(0.5, 6.25, widest=25.0),
 )
-PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None)
+PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None, limited=None)
 
 EVALUATIONS = 40  # of one call
 AUDIT = 15  # evaluations of an audit
