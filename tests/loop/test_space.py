@@ -407,10 +407,12 @@ def test_only_observations_with_their_own_noise_have_it():
     optimizer = start("a line")
     for i, x in enumerate(np.linspace(0, 1, 12).tolist()):
         optimizer.tell({"x": x}, 1e4 * math.sin(7 * x), noise=500.0 if i == 3 else None)
-    posterior, gp = optimizer.state.posterior, optimizer.state.belief.single
-    own = np.full(12, gp.noise)
-    own[3] = 500.0
-    np.testing.assert_allclose(posterior.model.single.noise_variance, own**2, rtol=1e-9)
+    parts, gps = optimizer.state.posterior.model.posteriors, optimizer.state.belief.gps
+    assert len(parts) == len(gps) > 1
+    for part, gp in zip(parts, gps, strict=True):
+        own = np.full(12, gp.noise)
+        own[3] = 500.0
+        np.testing.assert_allclose(part.noise_variance, own**2, rtol=1e-9)
     plain = start("a line")
     plain.tell(
         [{"x": x} for x in np.linspace(0, 1, 12).tolist()], [1e4 * math.sin(7 * x) for x in np.linspace(0, 1, 12)]

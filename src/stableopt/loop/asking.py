@@ -57,9 +57,15 @@ class Asking(NamedTuple, Generic[Index]):
         """What the rule chooses; with a larger β, if a measurement there would tell nothing."""
         rule, larger = self.algorithm.sampling, self.exploring.instead(t)
         choice = _sampled(rule, state, seed)
-        if larger is None or not rule.explores or state.teaches(choice.point):
+        if larger is None or not rule.explores or teaches(state, choice.point):
             return choice
         return _sampled(rule, state.bolder(larger), seed)
+
+
+def teaches(state: State[Index], point: Index) -> bool:
+    """Whether a measurement at this point would tell anything of the objective or of a constraint."""
+    outputs = [state.objective, *(k.output for k in state.constraints)]
+    return any(output.teaches(point, state.scale(output)) for output in outputs)
 
 
 def imagining(state: State[Index], points: Sequence[Index], failed: Sequence[Index] = ()) -> State[Index]:

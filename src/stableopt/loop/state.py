@@ -134,10 +134,6 @@ class State(ReadOnly, Generic[Index]):
         """Whether the decision turns into none of these points, nor is one of them closer to it than all data."""
         return self.setting.avoids(decision, points, [r.point_index for r in self.rounds])
 
-    def teaches(self, point: Index) -> bool:
-        """Whether a measurement at this point would tell anything of the objective or of a constraint."""
-        return any(output.teaches(point, self.scale(output)) for output in self._outputs)
-
     def bolder(self, beta: float) -> State[Index]:
         """The same state, exploring with this β; it is remembered, so that its searches are made once."""
         if beta not in self._bolder:
@@ -355,16 +351,9 @@ class State(ReadOnly, Generic[Index]):
     def _bolder(self) -> dict[float, State[Index]]:
         return {}
 
-    @property
-    def _outputs(self) -> list[Output[Index]]:
-        return [self.objective, *(k.output for k in self.constraints)]
-
     @cached_property
     def _best_of_both(self) -> list[Choice[Index]]:
-        """The decisions with the largest worst-case lcb and ucb, of all, with the β that certifies.
-
-        A report needs both. They are bounds of one model, so both searches together hardly take longer than one.
-        """
+        """The decisions with the largest worst-case lcb and ucb, of all: a report needs both, and one search has both."""
         return self._solver.maximins([self.lcb, self.ucb], [self._from("guaranteed"), self._from("optimum")])
 
     def _worst_cases_of(self, decision: Index) -> list[Choice[Index]]:
