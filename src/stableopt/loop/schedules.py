@@ -144,9 +144,9 @@ class Curious(_Known, Schedule):
     """A small β, and a larger one wherever what the small one chooses is known already: to explore with, no proof.
 
     A small β finds a good decision soon. Then it would measure the worst case of that decision again and again, though
-    the first few times tell most. One of the larger ones looks elsewhere instead: by turns a little further, much
-    further, and (with a huge β) where least is known, whatever the model expects there. So it explores as soon as there
-    is little left to learn where it is, and not at fixed times. `Output.teaches` says what is known already.
+    the first few times tell most. A larger one compares it with what may be better instead, nearby and elsewhere; a
+    very large one doubts what the model says, and a huge one looks where least is known. So a run explores as soon as
+    there is little left to learn where it is, and not at fixed times. `Output.teaches` says what is known already.
     """
 
     small: float

@@ -353,7 +353,7 @@ class State(ReadOnly, Generic[Index]):
 
     @cached_property
     def _best_of_both(self) -> list[Choice[Index]]:
-        """The decisions with the largest worst-case lcb and ucb, of all: a report needs both, and one search has both."""
+        """The decisions with the largest worst-case lcb and ucb, of all: reports need both, and one search has both."""
         return self._solver.maximins([self.lcb, self.ucb], [self._from("guaranteed"), self._from("optimum")])
 
     def _worst_cases_of(self, decision: Index) -> list[Choice[Index]]:
