@@ -1,6 +1,10 @@
 """Choices that were tried instead of the defaults: ``python -m benchmarks.field run --with benchmarks.field.choices``.
 
     chi          β that explores is another one in every round: quantiles of χ² with two degrees of freedom
+    turns        β that explores is ½ and 4 by turns
+    known-4      ½, and where that tells nothing new 4, without the wider looks of the defaults
+    known-wide   ½, and where that tells nothing new 4, 25 and 10⁴ by turns
+    looks        ½, and by turns 25 and 6.25 in every fifth round from the 25th on: the defaults before
     edges        initial points up to the edges and on them: the shared ones, stretched by a tenth and clipped
     inner        initial points in the inner 80 % of every range, as in `maximize`
     warp-b4      outputs warped by Yeo and Johnson's transformation, fitted anew in every round, and β = 4
@@ -22,7 +26,7 @@ from scipy.stats import qmc, yeojohnson
 from benchmarks.rivals.methods import METHODS
 from benchmarks.rivals.ours import Ours
 from benchmarks.rivals.problems import INITIAL, Array, Problem
-from stableopt.loop.schedules import Constant, Schedule
+from stableopt.loop.schedules import Alternating, Constant, Curious, Schedule
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -33,6 +37,16 @@ class Chi(Schedule):
 
     def at(self, t: int, gain: float) -> float:
         return -2.0 * math.log1p(-(t * _GOLDEN % 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Turns(Schedule):
+    """Some β by turns."""
+
+    betas: tuple[float, ...]
+
+    def at(self, t: int, gain: float) -> float:
+        return self.betas[t % len(self.betas)]
 
 
 def stretched(problem: Problem, seed: int, margin: float) -> Array:
@@ -77,6 +91,10 @@ class Warped(Ours):
 
 
 METHODS["chi"] = partial(Chosen, explore=Chi())
+METHODS["turns"] = partial(Chosen, explore=Turns((0.5, 4.0)))
+METHODS["known-4"] = partial(Chosen, explore=Curious(0.5, (4.0,)))
+METHODS["known-wide"] = partial(Chosen, explore=Curious(0.5, (4.0, 25.0, 1e4)))
+METHODS["looks"] = partial(Chosen, explore=Alternating(0.5, 6.25, widest=25.0))
 METHODS["edges"] = partial(Chosen, margin=-0.05)
 METHODS["inner"] = partial(Chosen, margin=0.1)
 METHODS["chi-edges"] = partial(Chosen, explore=Chi(), margin=-0.05)

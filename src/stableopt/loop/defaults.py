@@ -40,8 +40,8 @@ class Defaults(NamedTuple):
 FRONT_DOOR = Defaults(
     Algorithm("StableOpt", OptimisticPessimistic(attack=4.0), BestOfAll()),
     beta=Constant(6.25),
-    # What is known already is not measured again: the paper's β compares it with what may be better, nearby and on other
-    # hills. Now and then a larger one doubts what the model says of these.
+    # What is known already is not measured again: the paper's β compares it with what may be better, nearby and on
+    # other hills. Now and then a larger one doubts what the model says of these.
     explore=Curious(0.5, (4.0, 4.0, 4.0, 4.0, 25.0)),
     # At a limit it always pays to know more: the better it is known, the closer to it is what can be guaranteed.
     limited=Alternating(0.5, 6.25, widest=25.0),
