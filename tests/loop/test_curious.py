@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from stableopt import GP, SE, Ball, Constraint, Grid, Learned, Optimizer, Rectangle, Space
-from stableopt.loop import ALGORITHMS, BestOfAll, Curious, OptimisticPessimistic
+from stableopt.campaign.record import settled
+from stableopt.campaign.words import Words
+from stableopt.loop import ALGORITHMS, BestOfAll, Curious, OptimisticPessimistic, Schedule
 from stableopt.loop.asking import teaches
 from stableopt.loop.attacking import Attack
+from stableopt.loop.defaults import FRONT_DOOR
+from stableopt.loop.prospects import prospects
 from stableopt.loop.rules import Algorithm
 
 GRID = Grid.linspace(0, 1, 51)
@@ -69,7 +73,7 @@ def test_in_a_space_it_leaves_a_known_hill_too_and_asking_twice_gives_the_same()
 
 
 def test_several_workers_get_different_places_beside_what_is_known():
-    optimizer = told(8, Curious(0.01, (25.0, 100.0)), Space([(0, 1)]), Rectangle(0.02))
+    optimizer = told(8, Curious(0.01, (1e4,)), Space([(0, 1)]), Rectangle(0.02))
     points = [q.point_index for q in optimizer.ask(6)]
     assert len(set(points)) == 6
     assert np.ptp(points, axis=0).max() > 0.3
@@ -145,6 +149,54 @@ def test_what_a_query_promises_is_the_guarantee_of_its_decision_whatever_attacks
     optimizer = told(1, 0.5, algorithm=rule)
     query = optimizer.ask()
     assert query.lower == pytest.approx(optimizer.state.pessimistic(query.decision_index).value)
+
+
+def test_what_more_evaluations_would_find_is_played_as_a_run_goes_on():
+    """Who measured what is known in every one of the ten rounds would find nothing."""
+    optimizer = Optimizer(GRID, Ball(0.02), GP(SE(0.15), NOISE), beta=6.25, explore=Curious(0.01, (4.0,)))
+    optimizer.tell(np.repeat([[0.18], [0.2], [0.22]], 8, axis=0), np.ones(24))
+    state, decision = optimizer.state, optimizer.report().decision_index
+    goes, stays = (prospects(each, decision).gains.mean() for each in (state, replace(state, instead=None)))
+    assert goes > 2 * stays
+
+
+def test_noise_that_values_came_with_says_what_is_known():
+    """A value with a noise of 0.5 each, measured ten times, is known to 0.16: less than half of its noise."""
+    optimizer = Optimizer(GRID, Ball(0.02), GP(SE(0.08), 0.01), beta=6.25, explore=Curious(0.01, (25.0,)))
+    optimizer.tell(np.repeat([[0.2]], 10, axis=0), np.ones(10), noise=0.5)
+    here = int(np.argmin(abs(GRID.points[:, 0] - 0.2)))
+    assert not teaches(optimizer.state, here)
+    optimizer.tell(np.repeat([[0.6]], 11, axis=0), np.ones(11))  # most values have the noise of the model now
+    assert teaches(optimizer.state, here)
+
+
+def test_with_limits_the_defaults_look_elsewhere_at_fixed_times_and_what_was_said_counts():
+    said, limits = {"ranges": {"a": (0, 1)}, "tolerance": 0.1}, {"heat": (None, 1.0)}
+    assert settled(Words(**said, explore=FRONT_DOOR.explore)).explore is FRONT_DOOR.explore
+    assert settled(Words(**said, explore=FRONT_DOOR.explore, constraints=limits)).explore is FRONT_DOOR.limited
+    same = Curious(FRONT_DOOR.explore.small, FRONT_DOOR.explore.larger)
+    assert settled(Words(**said, explore=same, constraints=limits)).explore is same
+
+
+def test_a_report_does_not_depend_on_what_was_asked_before():
+    fresh, asked = (told(8, Curious(0.01, (25.0,)), Space([(0, 1)]), Rectangle(0.02)) for _ in range(2))
+    asked.ask(3)
+    asked.state.guarantees([asked.report().decision_index])
+    assert fresh.report().lower == asked.report().lower and fresh.report().upper == asked.report().upper
+
+
+def test_a_schedule_of_ones_own_is_checked():
+    class Wild(Schedule):
+        def at(self, t, gain):
+            return 1.0
+
+        def instead(self, t):
+            return -1.0
+
+    optimizer = Optimizer(GRID, Ball(0.02), GP(SE(0.08), NOISE), explore=Wild())
+    with pytest.raises(ValueError, match=r"Wild\.instead to return a β above 0"):
+        optimizer.tell([0.2], 1.0)
+    assert optimizer.state.t == 0
 
 
 def test_a_learned_model_in_a_space_reaches_the_better_hill_that_the_small_beta_alone_misses():

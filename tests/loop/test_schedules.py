@@ -129,6 +129,8 @@ def test_beta_never_decreases(name):
         (lambda: Curious(0.0, (4.0,)), "small above 0"),
         (lambda: Curious(1.0, ()), "larger than 1, the small one, got"),
         (lambda: Curious(1.0, (4.0, 0.5)), "larger than 1, the small one"),
+        (lambda: Curious(1.0, (4.0, float("nan"))), "larger betas as numbers above 0"),
+        (lambda: Curious(1.0, (float("inf"),)), "larger betas as numbers above 0"),
         (lambda: Calibrated(1.0, 3.0, 0.1, 1.0, 10), "confidence strictly between 0 and 1"),
         (lambda: Calibrated(1.0, 3.0, 0.1, 0.95, 10).beta(12), "calibrate for more rounds"),
         (lambda: Constant(4.0).beta(0), "round t = 1, 2, ..."),

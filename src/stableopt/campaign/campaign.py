@@ -20,7 +20,7 @@ from stableopt.base.checks import whole
 from stableopt.base.values import Value
 from stableopt.campaign.events import DONE, STATUSES, Changed, Created, Imported, Ledger, Trial
 from stableopt.campaign.kept import margins, moments
-from stableopt.campaign.record import Record, confirmed, optimizer_of
+from stableopt.campaign.record import Record, confirmed, optimizer_of, settled
 from stableopt.campaign.results import Audit, Result, named, worst_cases
 from stableopt.campaign.show import page, table
 from stableopt.campaign.store import Memory, Store, name_of
@@ -125,6 +125,7 @@ class AskAndTell:
         return campaign
 
     def _begin(self, words: Words, file: str | os.PathLike[str] | None, who: str | None) -> None:
+        words = settled(words)
         optimizer_of(words)  # refuses what cannot be meant
         if file is None:
             self._use(Memory(), None, who)

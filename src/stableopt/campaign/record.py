@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -170,12 +171,17 @@ def waiting(setting: Setting, point: Any, decision: Any = None) -> Query:
     return Query(0, translation.decision(served), translation.point(index), 0.0, served, index)
 
 
+def settled(words: Words) -> Words:
+    """The words, with what depends on others where nobody said it: with limits, other β explore."""
+    usual = words.explore is FRONT_DOOR.explore
+    return replace(words, explore=FRONT_DOOR.limited) if usual and words.constraints else words
+
+
 def optimizer_of(words: Words) -> Optimizer:
     """The optimiser that the words describe, before anything is known."""
     algorithm = FRONT_DOOR.algorithm if words.algorithm is None else words.algorithm
     beta = FRONT_DOOR.beta if words.beta is None else words.beta
-    explore = FRONT_DOOR.limited if words.limits and words.explore == FRONT_DOOR.explore else words.explore
-    options: Any = {"algorithm": algorithm, "beta": beta, "explore": explore}
+    options: Any = {"algorithm": algorithm, "beta": beta, "explore": words.explore}
     options |= {"initial": words.initial, "seed": words.seed, "constraints": words.limits, "where": words.where}
     optimizer = Optimizer(words.domain, words.uncertainty, words.prior, **options)
     if words.decision is not None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from stableopt.loop.answers import Query
 from stableopt.loop.rules import Algorithm, SamplingRule
-from stableopt.loop.schedules import Schedule
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Choice, Index
 
@@ -22,8 +21,6 @@ class Asking(NamedTuple, Generic[Index]):
     algorithm: Algorithm
     initial: int
     seed: int
-    exploring: Schedule
-    """It says which β explores instead, where the chosen point is known already."""
 
     def queries(self, state: State[Index], pending: Sequence[Query[Index]], count: int) -> list[Query[Index]]:
         """What to measure next, while the values of other queries are not in yet."""
@@ -47,25 +44,27 @@ class Asking(NamedTuple, Generic[Index]):
             if [q.t for q in pending] == list(range(number - len(waiting) + 1, number + 1)) and waiting:
                 imagined = replace(imagined, like=(state,))
             seed = self.seed + 7919 * len(pending)  # random rules draw anew for every worker
-            choice = self._sampled(imagined, seed, number + 1)
+            choice = self._sampled(imagined, seed)
             choice = other_point(imagined, choice, [*waiting, *_avoided(state)])
         translation = state.setting.translation
         seen = translation.decision(choice.decision), translation.point(choice.point)
         return Query(number + 1, *seen, math.nan, choice.decision, choice.point)
 
-    def _sampled(self, state: State[Index], seed: int, t: int) -> Choice[Index]:
+    def _sampled(self, state: State[Index], seed: int) -> Choice[Index]:
         """What the rule chooses; with a larger β, if a measurement there would tell nothing."""
-        rule, larger = self.algorithm.sampling, self.exploring.instead(t)
+        rule = self.algorithm.sampling
         choice = _sampled(rule, state, seed)
-        if larger is None or not rule.explores or teaches(state, choice.point):
+        if state.instead is None or not rule.explores or teaches(state, choice.point):
             return choice
-        return _sampled(rule, state.bolder(larger), seed)
+        return _sampled(rule, state.bolder(state.instead), seed)
 
 
 def teaches(state: State[Index], point: Index) -> bool:
     """Whether a measurement at this point would tell anything of the objective or of a constraint."""
-    outputs = [state.objective, *(k.output for k in state.constraints)]
-    return any(output.teaches(point, state.scale(output)) for output in outputs)
+    own = [r.noise for r in state.valued if r.noise is not None]  # it may be more usual than that of the model
+    noise = float(np.median(own)) if 2 * len(own) > len(state.valued) else None
+    outputs = [(state.objective, noise), *((k.output, None) for k in state.constraints)]
+    return any(output.teaches(point, state.scale(output), known) for output, known in outputs)
 
 
 def imagining(state: State[Index], points: Sequence[Index], failed: Sequence[Index] = ()) -> State[Index]:

@@ -54,6 +54,7 @@ class Playing:
     def __init__(self, joint: Joint, f: Array, errors: Array) -> None:
         """errors: those of all measurements, in units of the noise."""
         self.f, self.mean, self._variances = f, joint.mean.copy(), joint.covariance.diagonal().copy()
+        self.noise = joint.noise
         self._joint, self._errors = joint, errors
         self._falls = np.empty((0, len(f)))
 
@@ -63,7 +64,7 @@ class Playing:
 
     def measure(self, z: int) -> bool:
         """Learn from a measurement at a point; whether there was anything to learn."""
-        noise, error = self._joint.noise, float(self._errors[len(self._falls)])
+        noise, error = self.noise, float(self._errors[len(self._falls)])
         column = self._joint.covariance[z] - self._falls[:, z] @ self._falls
         variance = column[z] + noise**2
         if variance <= 0:

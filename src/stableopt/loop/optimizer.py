@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import overload
 
 from numpy.typing import ArrayLike
@@ -69,7 +70,7 @@ class Optimizer:
     beta: β of the confidence bounds mean ± beta^{1/2}·std. Its root multiplies the standard deviation: the paper's
         β^{1/2} = 2 is ``beta=4.0``, the default. A `Schedule` gives every round its own.
     explore: β for choosing decisions; ``beta`` then only certifies. A smaller one often finds good decisions sooner.
-        Where a decision is measured, its worst case, is always chosen with ``beta``.
+        Where a decision is measured, its worst case, is chosen with ``beta``, unless the sampling rule has its own.
     initial: how many points are spread out before the model is asked. Default: 0 for a prior that is given (1 in a
         space), else 2 more than there are variables and parameters, at least 4.
     seed: for all that is random; round t draws from ``default_rng([seed, t])``.
@@ -166,7 +167,7 @@ class Optimizer:
         count, state = 1 if n is None else whole(n, 1, "a number of queries 1, 2, 3, ..."), self._state
         waiting = [pending] if isinstance(pending, Query) else listed(pending, "pending queries as a list")
         waiting = [checked(state.setting.translation, q) for q in waiting]
-        asking: Asking = Asking(self.algorithm, self.initial, self.seed, self.exploring)
+        asking: Asking = Asking(self.algorithm, self.initial, self.seed)
         with threads_for(state.t):
             queries = asking.queries(state, waiting, count)
         return queries[0] if n is None else queries
@@ -227,7 +228,8 @@ class Optimizer:
         """The state with the β of its round: the one that certifies and the one that explores."""
         outputs = [state.objective, *(k.output for k in state.constraints)]
         first, *others = [self._betas(state.t + 1, output.information_gain) for output in outputs]
-        return with_betas(state, *first, others)
+        larger = self.exploring.larger_at(state.t + 1)
+        return with_betas(state if larger == state.instead else replace(state, instead=larger), *first, others)
 
     def _betas(self, t: int, gain: float) -> tuple[float, float]:
         """The β of round t that certifies, and the one that explores, for a quantity with this information gain."""

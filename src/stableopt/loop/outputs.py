@@ -32,6 +32,14 @@ _NARROW = 1e-3  # of s_k: a width below this is as good as none
 _HALF = 0.5  # of the noise: what is known as well as this is known
 
 
+def tells(deviation: float, noise: float, scale: float) -> bool:
+    """Whether a measurement tells anything worth it where a quantity has this standard deviation.
+
+    It does not below half of the noise (as after four measurements), or below a thousandth of what is much for it.
+    """
+    return deviation >= max(_HALF * noise, _NARROW * scale)
+
+
 @dataclass(frozen=True, eq=False)
 class Output(ReadOnly, Generic[Index]):
     """A measured quantity: how its model is learned, what is believed of it, and the posterior."""
@@ -61,16 +69,12 @@ class Output(ReadOnly, Generic[Index]):
             posterior = posterior.update(point, min(float(posterior.moments([point])[0][0]), most))
         return replace(self, posterior=posterior)
 
-    def teaches(self, point: Index, scale: float) -> bool:
-        """Whether a measurement at this point would tell anything worth it.
-
-        It does not where the standard deviation is below half of the noise (a value that was measured four times), or
-        below a thousandth of what is much for this quantity.
-        """
+    def teaches(self, point: Index, scale: float, noise: float | None = None) -> bool:
+        """Whether a measurement at this point, with the model's noise or this one, would tell anything worth it."""
         if self.posterior is None:
             return True
-        least = max(_HALF * self.belief.likely.noise, _NARROW * scale)
-        return float(self.posterior.moments([point])[1][0]) >= least**2
+        noise = self.belief.likely.noise if noise is None else noise
+        return tells(math.sqrt(float(self.posterior.moments([point])[1][0])), noise, scale)
 
     def scale(self, X: Array) -> float:
         """The prior's standard deviation, in the mean over these rows: what is much or little for this quantity."""
@@ -109,6 +113,17 @@ class Side(NamedTuple):
     sign: float
     """1 for a lower limit, −1 for an upper one."""
     limit: float
+
+
+class Certificate(NamedTuple, Generic[Index]):
+    """What is known of a decision and of the best one."""
+
+    worst: Choice[Index]
+    """The smallest lcb of the decision."""
+    upper: float
+    """Its smallest ucb."""
+    optimum: Choice[Index]
+    """The largest worst-case ucb of all decisions; its value includes the gap of the search."""
 
 
 class Margin(NamedTuple):

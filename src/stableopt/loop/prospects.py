@@ -34,7 +34,7 @@ from stableopt.base.arrays import Array, Indices
 from stableopt.base.values import ReadOnly
 from stableopt.loop.drawn import Joint, Playing, shuffled
 from stableopt.loop.measurements import Data, Round
-from stableopt.loop.outputs import Output, Side
+from stableopt.loop.outputs import Output, Side, tells
 from stableopt.loop.setting import allowed
 from stableopt.loop.state import State
 from stableopt.model.gp import GP, Posterior
@@ -60,6 +60,8 @@ class Aspect(NamedTuple):
     certify: float
     """β^{1/2} of the bounds that certify."""
     explore: float
+    bolder: float | None
+    """β^{1/2} that explores instead, where what is chosen is known already."""
     members: Indices
     """Numbers of the points of all contenders, one contender after the other."""
     starts: Indices
@@ -69,6 +71,10 @@ class Aspect(NamedTuple):
         """Numbers of the points of one contender."""
         ends = np.append(self.starts[1:], len(self.members))
         return self.members[self.starts[contender] : ends[contender]]
+
+    def tells(self, known: Playing, z: int) -> bool:
+        """Whether a measurement at this point would tell anything of the quantity."""
+        return tells(float(known.std[z]), known.noise, self.scale)
 
     def smallest(self, values: Array, width: Array | float = 0.0) -> Array:
         """Of values (..., m) of the quantity, the smallest margin of each contender (..., n), plus a width."""
@@ -141,7 +147,10 @@ class Prospects(ReadOnly):
 
     def _played(self, game: Sequence[Playing]) -> float:
         for _ in range(AHEAD):
-            z = self._doubtful(game, self._promising(game))
+            z = self._doubtful(game, self._promising(game, [a.explore for a in self.aspects]))
+            bolder = [a.bolder for a in self.aspects if a.bolder is not None]
+            if bolder and not any(a.tells(game[a.quantity], z) for a in self.aspects):
+                z = self._doubtful(game, self._promising(game, bolder))
             learned = [quantity.measure(z) for quantity in game]
             if not any(learned):
                 break
@@ -150,9 +159,10 @@ class Prospects(ReadOnly):
         reported = int(np.argmax(lower)) if lower.max() > -math.inf else 0  # what none replaces stays
         return float(truth[reported] - truth[0]) if truth[reported] != truth[0] else 0.0
 
-    def _promising(self, game: Sequence[Playing]) -> int:
+    def _promising(self, game: Sequence[Playing], explore: Sequence[float]) -> int:
         """Alg. 1, line 2: the best ucb of those that may keep all limits, or the one that comes closest."""
-        upper = [a.smallest(game[a.quantity].mean, a.explore * game[a.quantity].std) for a in self.aspects]
+        pairs = zip(self.aspects, explore, strict=True)
+        upper = [a.smallest(game[a.quantity].mean, c * game[a.quantity].std) for a, c in pairs]
         kept = self._kept(upper)
         if kept.max() > -math.inf:
             return int(np.argmax(kept))
@@ -199,7 +209,8 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
         members = np.array([number[z] for each in places for z in each.points[k]], dtype=np.intp)
         starts = np.cumsum([0, *(len(each.points[k]) for each in places[:-1])]).astype(np.intp)
         certify, explore = map(math.sqrt, betas)
-        return Aspect(quantity, side, scale, certify, explore, members, starts)
+        bolder = None if state.instead is None else math.sqrt(state.instead)
+        return Aspect(quantity, side, scale, certify, explore, bolder, members, starts)
 
     value = aspect(0, 0, Side(1.0, 0.0), state.scale(state.objective), (state.beta, state.explore))
     kept = [

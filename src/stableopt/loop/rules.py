@@ -50,7 +50,7 @@ class OptimisticPessimistic(SamplingRule):
 
     attack: float | None = None
     """β of that lcb; None: the one that certifies, as Theorem 1 needs it. A very large one measures what is unknown
-    rather than what is likely to be bad. Places of constraints are always chosen with the one that certifies."""
+    rather than what is likely to be bad. With constraints, the one that certifies is used."""
 
     def __post_init__(self) -> None:
         if self.attack is not None:

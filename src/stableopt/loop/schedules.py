@@ -22,7 +22,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-from stableopt.base.checks import is_number, listed, not_negative, numbers, positive, share, whole
+from stableopt.base.checks import is_number, listed, not_negative, positive, share, whole
 from stableopt.base.values import Value
 
 GainBound = float | Callable[[int], float] | None
@@ -50,6 +50,11 @@ class Schedule(Value, ABC):
     def instead(self, t: int) -> float | None:
         """A larger β to explore with in round t, if what β_t chooses is known already; None: it is measured again."""
         return None
+
+    def larger_at(self, t: int) -> float | None:
+        """`instead`, checked."""
+        larger = self.instead(t)
+        return None if larger is None else positive(larger, f"{type(self).__name__}.instead to return a β above 0")
 
     def shared(self, count: int) -> Schedule:
         """The schedule for each of ``count`` quantities, so that the bounds of all of them hold with probability 1 − ξ.
@@ -157,7 +162,8 @@ class Curious(_Known, Schedule):
     def _checked(self, name: str, value: Any) -> Any:
         if name != "larger":
             return super()._checked(name, value)
-        betas = tuple(numbers(list(listed(value, "larger betas as a list")), "larger betas").tolist())
+        given = listed(value, "larger betas as a list")
+        betas = tuple(positive(beta, "larger betas as numbers above 0") for beta in given)
         if not betas or min(betas) <= self.small:
             raise ValueError(f"expected betas larger than {self.small:g}, the small one, got {value!r:.200}")
         return betas

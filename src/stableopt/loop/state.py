@@ -14,14 +14,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, NamedTuple, final
+from typing import Generic, final
 
 import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data, Round
-from stableopt.loop.outputs import Level, Limited, Limits, Output, valued
+from stableopt.loop.outputs import Certificate, Level, Limited, Limits, Output, valued
 from stableopt.loop.setting import Intersection, Setting
 from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
@@ -29,17 +29,6 @@ from stableopt.model.learning import Belief
 
 _STARTS = 32  # past decisions that a search starts from
 _CONTENDERS = 128  # past decisions that a search is compared with
-
-
-class Certificate(NamedTuple, Generic[Index]):
-    """What is known of a decision and of the best one."""
-
-    worst: Choice[Index]
-    """The smallest lcb of the decision."""
-    upper: float
-    """Its smallest ucb."""
-    optimum: Choice[Index]
-    """The largest worst-case ucb of all decisions; its value includes the gap of the search."""
 
 
 @final
@@ -55,6 +44,8 @@ class State(ReadOnly, Generic[Index]):
     """β that certifies: reports use it."""
     explore: float
     """β that explores: it chooses the decision to look at."""
+    instead: float | None = None
+    """A larger β that explores where what this one chooses is known already; None: that is measured again."""
     rounds: tuple[Round[Index], ...] = ()
     """The observations."""
     failures: tuple[Round[Index], ...] = ()
@@ -139,7 +130,7 @@ class State(ReadOnly, Generic[Index]):
         if beta not in self._bolder:
             constraints = tuple(replace(k, explore=beta) for k in self.constraints)
             like = tuple(other.bolder(beta) for other in self.like)
-            self._bolder[beta] = replace(self, explore=beta, constraints=constraints, like=like)
+            self._bolder[beta] = replace(self, explore=beta, instead=None, constraints=constraints, like=like)
         return self._bolder[beta]
 
     # -------------------------------------------------------------------------------------------------- decisions
@@ -168,7 +159,11 @@ class State(ReadOnly, Generic[Index]):
         c = -math.sqrt(self.beta if beta is None else beta)
         if self.like:  # imagined, for another suggestion
             return self.setting.solver(self.t, brief=True).worst(decision, self._bound(c), self._hints)
-        return self._worst_case(decision, c)
+        if beta is None:
+            return self._worst_case(decision, c)
+        usual = -math.sqrt(self.beta)  # a query needs its decision's guarantee next
+        found, self._worst_cases[decision, usual] = self._worst_cases_of(decision, (c, usual))
+        return found
 
     def guarantees(self, decisions: Sequence[Index]) -> list[float]:
         """The smallest lcb of each of these decisions; of several they are found together, which takes less time."""
@@ -182,7 +177,8 @@ class State(ReadOnly, Generic[Index]):
             low, high = self.intersected.lower, self.intersected.upper
             worst, upper = self._solver.worst(decision, low), self._solver.worst(decision, high).value
             return Certificate(worst, upper, self._solver.maximin(high))
-        worst, highest = self._worst_cases_of(decision)
+        root = math.sqrt(self.beta)
+        worst, highest = self._worst_cases_of(decision, (-root, root))
         if worst.exact and highest.exact:
             return Certificate(worst, highest.value, self.optimum)
         worst, upper = self._bracket(worst, highest)
@@ -356,14 +352,16 @@ class State(ReadOnly, Generic[Index]):
         """The decisions with the largest worst-case lcb and ucb, of all: reports need both, and one search has both."""
         return self._solver.maximins([self.lcb, self.ucb], [self._from("guaranteed"), self._from("optimum")])
 
-    def _worst_cases_of(self, decision: Index) -> list[Choice[Index]]:
-        """Where a decision has its smallest lcb and its smallest ucb, with the β that certifies."""
-        keys = [(decision, sign * math.sqrt(self.beta)) for sign in (-1, 1)]
-        known = self._worst_cases
-        if not any(key in known for key in keys):
-            found = self._solver.worsts(decision, [self.lcb, self.ucb], self._hints)
-            known.update(zip(keys, found, strict=True))
-        return [self._worst_case(*key) for key in keys]
+    def _worst_cases_of(self, decision: Index, cs: tuple[float, float]) -> Sequence[Choice[Index]]:
+        """Where a decision has its smallest values of two bounds: together they take little longer than one."""
+        if (decision, cs) not in self._worst_pairs:
+            found = self._solver.worsts(decision, [self._bound(c) for c in cs], self._hints)
+            self._worst_pairs[decision, cs] = found
+        return self._worst_pairs[decision, cs]
+
+    @cached_property
+    def _worst_pairs(self) -> dict[tuple[Index, tuple[float, float]], Sequence[Choice[Index]]]:
+        return {}
 
     def _worst_case(self, decision: Index, c: float) -> Choice[Index]:
         if (decision, c) not in self._worst_cases:

@@ -127,7 +127,8 @@ class Said:
                 f"expected a parameter to decide on beside the environment {list(environment)}, got none that all "
                 "trials share"
             )
-        words: dict[str, Any] = {"explore": FRONT_DOOR.explore, **self.options, "minimize": minimize}
+        explore = FRONT_DOOR.limited if limits else FRONT_DOOR.explore
+        words: dict[str, Any] = {"explore": explore, **self.options, "minimize": minimize}
         words["constraints"] = dict.fromkeys(limits, (None, 0.0)) or None
         domain = Space(decisions)
         tolerance = self._on(domain)

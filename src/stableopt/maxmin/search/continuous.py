@@ -52,9 +52,8 @@ class Prepared:
         self.spread = region.scenarios(self.plan.full(1).scan, seed)
         self._scan = Scan(self.plan, self.spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
-        # A suggestion finds a few whole numbers by trying them all; a report needs no more than a good start for them.
+        # A suggestion finds a few whole numbers by trying them all.
         relaxed = None if self._all is not None or (brief and region.few) else region.relaxed
-        brief = brief or region.few
         self.relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
 
     def climbed(self, inner: InnerSearch, starts: Array) -> list[Ascended]:
@@ -122,17 +121,17 @@ class ContinuousMaxMin(Prepared):
         return self.choice(self.region.decision_index(found.x), found)
 
     def maximins(self, functions: Sequence[Smooth], hints: Sequence[Hints[Row]]) -> list[Choice[Row]]:
-        """`maximin` of each function: with hints that are enough for all, or with those of the first."""
         from stableopt.maxmin.search.several import Several, best_of_each
 
         if self._all is not None or len(functions) == 1 or len({each.enough for each in hints}) > 1:
             return [self.maximin(F, own) for F, own in zip(functions, hints, strict=True)]
-        known = self.known(hints[0])
+        known = np.concatenate([self.known(own) for own in {id(own): own for own in hints}.values()])
         if hints[0].enough:
             starts = [self.region.clip(self.rows(own.decisions)) for own in hints]
             found = Several(self, functions, known).near(starts)
         else:
-            found = best_of_each(self, functions, self.rows(hints[0].decisions), known)
+            decisions = list(dict.fromkeys(decision for own in hints for decision in own.decisions))
+            found = best_of_each(self, functions, self.rows(decisions), known)
         return [self.choice(self.region.decision_index(best.x), best) for best in found]
 
     def jointly(self, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
