@@ -268,3 +268,16 @@ def test_a_file_that_is_open_twice_in_one_process_loses_nothing_to_another_proce
     code = "import sys, stableopt as so; print(so.Campaign.open(sys.argv[1]).counts['done'])"
     seen = subprocess.run([sys.executable, "-c", code, str(tmp_path / "lab.db")], check=True, capture_output=True)
     assert int(seen.stdout) == first.counts["done"] == second.counts["done"] == 9
+
+
+def test_a_file_that_was_begun_with_other_defaults_goes_on(tmp_path):
+    """Defaults change from version to version; what a person said must be the same."""
+    path, ranges = tmp_path / "a.db", {"a": (0.0, 1.0)}
+    before = {"explore": 0.7, "beta": 4.0, "algorithm": so.ALGORITHMS["StableOpt"]}
+    so.Campaign(ranges, 0.1, file=path, **before).tell({"a": 0.5}, 1.0)
+    again = so.Campaign(ranges, 0.1, file=path)
+    assert len(again.trials) == 1 and again.result.optimizer.exploring.value == 0.7
+    with pytest.raises(ValueError, match="another explore: "):
+        so.Campaign(ranges, 0.1, file=path, explore=0.8)
+    with pytest.raises(ValueError, match="another tolerance: "):
+        so.Campaign(ranges, 0.2, file=path)

@@ -20,7 +20,7 @@ from stableopt.base.checks import whole
 from stableopt.base.values import Value
 from stableopt.campaign.events import DONE, STATUSES, Changed, Created, Imported, Ledger, Trial
 from stableopt.campaign.kept import margins, moments
-from stableopt.campaign.record import Record, confirmed, optimizer_of, settled
+from stableopt.campaign.record import Record, confirmed, optimizer_of, settled, unsaid
 from stableopt.campaign.results import Audit, Result, named, worst_cases
 from stableopt.campaign.show import page, table
 from stableopt.campaign.store import Memory, Store, name_of
@@ -138,7 +138,7 @@ class AskAndTell:
             with contextlib.suppress(FileExistsError):  # another process was faster: then its own counts
                 create(path, Created(words), name_of(who))
         self._use(File(path, reader(words=words)), path, who)
-        check_same(words, self._record.words, path)
+        check_same(words, self._record.words, path, unsaid(words))
 
     def _use(self, store: Store, path: Path | None, who: str | None) -> None:
         self.file, self.who, self._record = path, name_of(who), Record(store)

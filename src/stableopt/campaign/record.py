@@ -171,6 +171,13 @@ def waiting(setting: Setting, point: Any, decision: Any = None) -> Query:
     return Query(0, translation.decision(served), translation.point(index), 0.0, served, index)
 
 
+def unsaid(words: Words) -> list[str]:
+    """Names of the words that nobody said: they are the defaults themselves."""
+    explore = FRONT_DOOR.limited if words.explore is FRONT_DOOR.limited else FRONT_DOOR.explore
+    usual = {"algorithm": FRONT_DOOR.algorithm, "beta": FRONT_DOOR.beta, "explore": explore}
+    return [name for name, value in usual.items() if getattr(words, name) is value]
+
+
 def settled(words: Words) -> Words:
     """The words, with what depends on others where nobody said it: with limits, other β explore."""
     usual = words.explore is FRONT_DOOR.explore

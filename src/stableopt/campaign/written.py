@@ -7,7 +7,7 @@ items, so that it cannot be taken for a value.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -62,10 +62,14 @@ def as_data(words: Words) -> dict[str, Any]:
     return {name: _data(item, name) for name, item in given.items() if item is not None or name not in _LATER}
 
 
-def check_same(words: Words, known: Words, path: Path) -> None:
-    """A file goes on with the words that it has; others are refused, since they would be lost without a remark."""
+def check_same(words: Words, known: Words, path: Path, unsaid: Sequence[str] = ()) -> None:
+    """A file goes on with the words that it has; others are refused, since they would be lost without a remark.
+
+    unsaid: names of words that are only defaults, which may have been others when the file was begun.
+    """
     given, there = as_data(words), as_data(known)
-    other = [name for name in {**given, **there} if given.get(name) != there.get(name)]
+    names = [name for name in {**given, **there} if name not in unsaid]
+    other = [name for name in names if given.get(name) != there.get(name)]
     if other:
         raise ValueError(
             f"expected the words of the campaign in {path}, got another {', '.join(other)}: Campaign.open(file) goes "
