@@ -157,3 +157,29 @@ def test_paces_differ_only_where_coordinates_are_held_back_one_by_one():
     assert np.allclose(SpaceRegion(Space([(0, 1)] * 2), Rectangle([0.2, 0.15])).pace(X), 1.0)
     assert np.allclose(SpaceRegion(Space([(0, 1)] * 2), Rectangle([0.2, 0.001])).pace(X), [1.0, 100.0])
     assert np.allclose(SpaceRegion(Space([(0, 1), (0, 10)]), Ball(0.2)).pace(X), 1.0)
+
+
+def test_each_function_profits_from_the_hints_of_all():
+    """Two narrow peaks, each hinted for one function only: together they find what they find alone."""
+
+    class Peak:
+        def __init__(self, centre):
+            self.centre = np.array(centre)
+
+        def _above(self, Z):  # nothing leads there from farther away than 0.002
+            return np.maximum(1 - 2.5e5 * np.square(Z - self.centre).sum(axis=1), 0.0)
+
+        def __call__(self, Z):
+            return self._above(Z) ** 2
+
+        def with_gradient(self, Z):
+            return self(Z), -1e6 * self._above(Z)[:, None] * (Z - self.centre)
+
+    region = SpaceRegion(Space([(0.0, 1.0)] * 2), Rectangle(0.0001))
+    centres = [(0.123, 0.871), (0.777, 0.333)]
+    functions, hints = [Peak(c) for c in centres], [Hints([c]) for c in centres]
+    solver = ContinuousMaxMin(region, 3000, 0)
+    alone = [solver.maximin(F, own).value for F, own in zip(functions, hints, strict=True)]
+    both = [choice.value for choice in solver.maximins(functions, hints)]
+    assert min(alone) > 0.9 and both == pytest.approx(alone, abs=1e-3)
+    assert solver.maximin(functions[1], hints[0]).value < 0.5, "without its hint, a peak is missed"

@@ -60,8 +60,6 @@ class Aspect(NamedTuple):
     certify: float
     """β^{1/2} of the bounds that certify."""
     explore: float
-    bolder: float | None
-    """β^{1/2} that explores instead, where what is chosen is known already."""
     members: Indices
     """Numbers of the points of all contenders, one contender after the other."""
     starts: Indices
@@ -148,9 +146,9 @@ class Prospects(ReadOnly):
     def _played(self, game: Sequence[Playing]) -> float:
         for _ in range(AHEAD):
             z = self._doubtful(game, self._promising(game, [a.explore for a in self.aspects]))
-            bolder = [a.bolder for a in self.aspects if a.bolder is not None]
-            if bolder and not any(a.tells(game[a.quantity], z) for a in self.aspects):
-                z = self._doubtful(game, self._promising(game, bolder))
+            larger = self.state.instead
+            if larger is not None and not any(a.tells(game[a.quantity], z) for a in self.aspects):
+                z = self._doubtful(game, self._promising(game, [math.sqrt(larger)] * len(self.aspects)))
             learned = [quantity.measure(z) for quantity in game]
             if not any(learned):
                 break
@@ -209,8 +207,7 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
         members = np.array([number[z] for each in places for z in each.points[k]], dtype=np.intp)
         starts = np.cumsum([0, *(len(each.points[k]) for each in places[:-1])]).astype(np.intp)
         certify, explore = map(math.sqrt, betas)
-        bolder = None if state.instead is None else math.sqrt(state.instead)
-        return Aspect(quantity, side, scale, certify, explore, bolder, members, starts)
+        return Aspect(quantity, side, scale, certify, explore, members, starts)
 
     value = aspect(0, 0, Side(1.0, 0.0), state.scale(state.objective), (state.beta, state.explore))
     kept = [

@@ -31,16 +31,10 @@ def with_every_number(rows: Array, count: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class AttackedDecisions(ReadOnly):
-    """The decisions of a region, which do not know of the functions."""
+class Carrying(ReadOnly):
+    """What a region keeps when its points carry the number of a function."""
 
     region: Region
-    functions: int
-    """How many functions the adversary can choose from."""
-
-    @property
-    def dim(self) -> int:
-        return self.region.dim
 
     @property
     def count(self) -> float:
@@ -54,9 +48,25 @@ class AttackedDecisions(ReadOnly):
     def curved(self) -> bool:
         return self.region.curved
 
+    @property
+    def exact(self) -> bool:
+        return self.region.exact
+
     @cached_property
     def moved(self) -> Mask:
         return np.append(self.region.moved, False)
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedDecisions(Carrying):
+    """The decisions of a region, which do not know of the functions."""
+
+    functions: int
+    """How many functions the adversary can choose from."""
+
+    @property
+    def dim(self) -> int:
+        return self.region.dim
 
     def decisions(self, count: int, seed: int) -> Array:
         return self.region.decisions(count, seed)
@@ -87,10 +97,6 @@ class Attacked(AttackedDecisions):
     @cached_property
     def width(self) -> int:
         return self.region.width + 1
-
-    @property
-    def exact(self) -> bool:
-        return self.region.exact
 
     def reach(self, X: Array) -> tuple[Array, Array]:
         low, high = self.region.reach(X)

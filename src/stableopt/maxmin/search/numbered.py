@@ -11,15 +11,13 @@ Notation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, Mask
-from stableopt.base.values import ReadOnly
-from stableopt.maxmin.search.attacked import by_number, numbered
+from stableopt.base.arrays import Array, Indices
+from stableopt.maxmin.search.attacked import Carrying, by_number, numbered
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.oracle import Oracle, in_parts, paired
 from stableopt.maxmin.search.plan import Budget, Plan
@@ -67,23 +65,12 @@ class _ByNumber(NamedTuple):
         return v, numbered(G, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class NumberedDecisions(ReadOnly):
+class NumberedDecisions(Carrying):
     """The decisions of a region, once for each of several functions."""
-
-    region: Region
 
     @property
     def dim(self) -> int:
         return self.region.dim + 1
-
-    @property
-    def count(self) -> float:
-        return self.region.count
-
-    @property
-    def few(self) -> bool:
-        return self.region.few
 
     @property
     def relaxed(self) -> Region | None:
@@ -115,20 +102,8 @@ class Numbered(NumberedDecisions):
     def width(self) -> int:
         return self.region.width
 
-    @cached_property
-    def exact(self) -> bool:
-        return self.region.exact
-
     def pace(self, X: Array) -> Array:
         return self.region.pace(X[:, :-1])
-
-    @cached_property
-    def curved(self) -> bool:
-        return self.region.curved
-
-    @cached_property
-    def moved(self) -> Mask:
-        return np.append(self.region.moved, False)
 
     def reach(self, X: Array) -> tuple[Array, Array]:
         low, high = self.region.reach(X[:, :-1])
