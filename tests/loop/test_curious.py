@@ -160,6 +160,19 @@ def test_what_more_evaluations_would_find_is_played_as_a_run_goes_on():
     assert goes > 2 * stays
 
 
+@pytest.mark.parametrize("domain", [GRID, Space([(0, 1)])], ids=["list", "space"])
+def test_of_a_batch_those_after_one_that_is_known_do_not_look_there_again(domain, monkeypatch):
+    """Its second query and all that follow explore with the larger β, and with nothing else."""
+    optimizer, betas = told(8, Curious(0.01, (25.0,)), domain, Rectangle(0.02)), []
+    sample = OptimisticPessimistic.sample
+    monkeypatch.setattr(
+        OptimisticPessimistic, "sample", lambda rule, s, seed: (betas.append(s.explore), sample(rule, s, seed))[1]
+    )
+    queries = optimizer.ask(4)
+    assert betas == [0.01, 25.0, 25.0, 25.0, 25.0]
+    assert len({q.point_index for q in queries}) == 4
+
+
 def test_noise_that_values_came_with_says_what_is_known():
     """A value with a noise of 0.5 each, measured ten times, is known to 0.16: less than half of its noise."""
     optimizer = Optimizer(GRID, Ball(0.02), GP(SE(0.08), 0.01), beta=6.25, explore=Curious(0.01, (25.0,)))

@@ -274,7 +274,7 @@ class Audit(Result[Decision]):
     def report(self) -> Report:
         """The optimiser's own report on the decision, which maximises."""
         state, decision = self._state, self.optimizer.algorithm.reporting.choose(self._state)
-        worst, upper = state.brackets([decision])[0]
+        worst, upper = state.judge.brackets([decision])[0]
         places = state.setting.translation.decision(decision), state.setting.translation.point(worst.point)
         bounds = worst.value, upper, math.inf
         limits = audited(state, decision) if state.constraints else (None, ())
@@ -312,7 +312,7 @@ class Assessment(Answer[Decision]):
         With constraints all of them are: those that keep the limits come first, those that break one last.
         """
         if not self._state.constraints:
-            return self._state.leading(self._past, _SHOWN)
+            return self._state.judge.leading(self._past, _SHOWN)
         ends = zip(self._past, *self._state.bounds_of(self._past), strict=True)
         return sorted(ends, key=lambda each: (self._ranks[each[0]], -each[1]))
 
@@ -395,5 +395,5 @@ def _worst_case(report: Report, sign: int) -> WorstCase:
 def worst_cases(state: State[Index], decisions: Sequence[Index], sign: int) -> list[WorstCase]:
     """The bounds on the worst cases of several decisions, in the user's sign."""
     point = state.setting.translation.point
-    found = state.brackets(decisions)
+    found = state.judge.brackets(decisions)
     return [WorstCase(point(worst.point), *sorted((sign * worst.value, sign * upper))) for worst, upper in found]

@@ -20,6 +20,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.base.values import ReadOnly
+from stableopt.loop.judging import Judge, clearly_below, ends
 from stableopt.loop.measurements import Data, Round
 from stableopt.loop.outputs import Certificate, Level, Limited, Limits, Output, valued
 from stableopt.loop.setting import Intersection, Setting
@@ -159,17 +160,12 @@ class State(ReadOnly, Generic[Index]):
         c = -math.sqrt(self.beta if beta is None else beta)
         if self.like:  # imagined, for another suggestion
             return self.setting.solver(self.t, brief=True).worst(decision, self._bound(c), self._hints)
-        if beta is None:
-            return self._worst_case(decision, c)
         usual = -math.sqrt(self.beta)  # a query needs its decision's guarantee next
-        found, self._worst_cases[decision, usual] = self._worst_cases_of(decision, (c, usual))
-        return found
+        return self.judge.worst(decision, c) if c == usual else self.judge.pair(decision, (c, usual))[0]
 
     def guarantees(self, decisions: Sequence[Index]) -> list[float]:
         """The smallest lcb of each of these decisions; of several they are found together, which takes less time."""
-        if len(decisions) == 1 or self.objective.posterior is None:
-            return [self.pessimistic(decision).value for decision in decisions]
-        return [choice.value for choice in self._solver.minima(decisions, self.lcb, self._hints)]
+        return [-math.inf] * len(decisions) if self.objective.posterior is None else self.judge.lowest(decisions)
 
     def certificate(self, decision: Index) -> Certificate[Index]:
         """Bounds on the worst case of a decision, and on that of the best one, with the β that certifies."""
@@ -177,32 +173,22 @@ class State(ReadOnly, Generic[Index]):
             low, high = self.intersected.lower, self.intersected.upper
             worst, upper = self._solver.worst(decision, low), self._solver.worst(decision, high).value
             return Certificate(worst, upper, self._solver.maximin(high))
-        root = math.sqrt(self.beta)
-        worst, highest = self._worst_cases_of(decision, (-root, root))
-        if worst.exact and highest.exact:
-            return Certificate(worst, highest.value, self.optimum)
-        worst, upper = self._bracket(worst, highest)
+        worst, upper = self.judge.bracket(decision)
+        if worst.exact:
+            return Certificate(worst, upper, self.optimum)
         best, optimum = self.optimum, self.optimum.value + self.optimum.gap
         # A search may miss the best decision, but must not contradict what is known of this one and of those tried.
         known = upper
         if not self.constraints:
-            tried = self._solver.leading(self._contenders, self.ucb, 1, self._hints, max(optimum, upper))
-            known = max(upper, *(choice.value for choice in tried), -math.inf)
+            tried = self.judge.better(self._contenders, math.sqrt(self.beta), max(optimum, upper))
+            known = upper if tried is None else tried.value
         elif self.limits.smallest(decision, "upper") < 0:
             known = optimum  # this decision is none of those that may be feasible
         elif math.isnan(optimum):
             optimum = known  # the search found none of them, but this one is
-        if _clearly_below(optimum, known):
+        if clearly_below(optimum, known):
             best = best._replace(gap=known - best.value, agreed=False)
         return Certificate(worst, upper, best._replace(value=max(optimum, known)))
-
-    def _bracket(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
-        """The smallest lcb and the smallest ucb, each also where the other was found: a search may miss a place."""
-        lcb, ucb = self.bounds([highest.point, worst.point])
-        if _clearly_below(float(lcb[0]), worst.value):
-            worst = worst._replace(point=highest.point, value=float(lcb[0]))
-        upper = float(ucb[1]) if _clearly_below(float(ucb[1]), highest.value) else highest.value
-        return worst._replace(value=min(worst.value, upper)), upper
 
     @cached_property
     def _contenders(self) -> list[Index]:
@@ -227,21 +213,7 @@ class State(ReadOnly, Generic[Index]):
 
     def bounds_of(self, decisions: Sequence[Index]) -> tuple[Array, Array]:
         """The smallest lcb and the smallest ucb of several decisions, with the β that certifies, (n,) each."""
-        worst = (self._solver.minima(decisions, bound, self._hints) for bound in (self.lcb, self.ucb))
-        lower, upper = (np.array([choice.value for choice in choices]) for choices in worst)
-        return lower, upper
-
-    def leading(self, decisions: Sequence[Index], count: int) -> list[tuple[Index, float, float]]:
-        """The ``count`` of these decisions with the largest worst-case lcb, best first: decision, lower, upper."""
-        found = self._solver.leading(decisions, self.lcb, count, self._hints)
-        upper = self._solver.minima([choice.decision for choice in found], self.ucb, self._hints)
-        return [(low.decision, min(low.value, high.value), high.value) for low, high in zip(found, upper, strict=True)]
-
-    def brackets(self, decisions: Sequence[Index]) -> list[tuple[Choice[Index], float]]:
-        """Of each decision the smallest lcb, with its place, and the smallest ucb, with the β that certifies."""
-        low, high = (self._solver.minima(decisions, bound, self._hints) for bound in (self.lcb, self.ucb))
-        pairs = zip(low, high, strict=True)
-        return [(a, b.value) if a.exact and b.exact else self._bracket(a, b) for a, b in pairs]
+        return ends(self.judge.brackets(decisions))
 
     def safest(self, *, tried: bool = True, intersected: bool = False) -> Index:
         """The decision with the largest worst-case lcb, among those of the rounds or (``tried=False``) all.
@@ -259,7 +231,7 @@ class State(ReadOnly, Generic[Index]):
         bound = self.intersected.lower if intersected and self.intersected is not None else self.lcb
         best = self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints)
         if best.exact and not intersected:  # the report needs its worst case next
-            self._worst_cases[best.decision, -math.sqrt(self.beta)] = best
+            self.judge.knows(best, -math.sqrt(self.beta))
         return best.decision
 
     @cached_property
@@ -267,8 +239,11 @@ class State(ReadOnly, Generic[Index]):
         """The decision with the largest worst-case lcb, of all; constraints aside."""
         alone = self.constraints or self._explores_as_it_certifies
         found = self._solver.maximin(self.lcb, self._from("guaranteed")) if alone else self._best_of_both[0]
-        better = [] if found.exact else self._solver.leading(self._contenders, self.lcb, 1, self._hints, found.value)
-        return better[0]._replace(others=found.others) if better else found
+        if found.exact:
+            return found
+        value = min(found.value, self.judge.bracket(found.decision)[0].value)  # a report needs these next
+        better = self.judge.better(self._contenders, -math.sqrt(self.beta), value)
+        return found if better is None else better._replace(others=found.others)
 
     def expected(self) -> Index:
         """The decision with the largest worst-case posterior mean, of all whose expected margins are 0 or more."""
@@ -352,25 +327,14 @@ class State(ReadOnly, Generic[Index]):
         """The decisions with the largest worst-case lcb and ucb, of all: reports need both, and one search has both."""
         return self._solver.maximins([self.lcb, self.ucb], [self._from("guaranteed"), self._from("optimum")])
 
-    def _worst_cases_of(self, decision: Index, cs: tuple[float, float]) -> Sequence[Choice[Index]]:
-        """Where a decision has its smallest values of two bounds: together they take little longer than one."""
-        if (decision, cs) not in self._worst_pairs:
-            found = self._solver.worsts(decision, [self._bound(c) for c in cs], self._hints)
-            self._worst_pairs[decision, cs] = found
-        return self._worst_pairs[decision, cs]
-
     @cached_property
-    def _worst_pairs(self) -> dict[tuple[Index, tuple[float, float]], Sequence[Choice[Index]]]:
-        return {}
+    def judge(self) -> Judge[Index]:
+        """The worst cases of decisions, with the β that certifies and others."""
+        return Judge(self._bound, self._at, math.sqrt(self.beta), self._solver, self._hints)
 
-    def _worst_case(self, decision: Index, c: float) -> Choice[Index]:
-        if (decision, c) not in self._worst_cases:
-            self._worst_cases[decision, c] = self._solver.worst(decision, self._bound(c), self._hints)
-        return self._worst_cases[decision, c]
-
-    @cached_property
-    def _worst_cases(self) -> dict[tuple[Index, float], Choice[Index]]:
-        return {}
+    def _at(self, c: float, point: Index) -> float:
+        mean, variance = self.moments([point])
+        return float(mean[0] + c * np.sqrt(variance[0]))
 
     def _from(self, search: str) -> Hints[Index]:
         """Hints for one of the searches above: where those of almost equal states ended, or all there are."""
@@ -390,8 +354,3 @@ class State(ReadOnly, Generic[Index]):
         decisions = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in best)])
         data = Data.of(self.valued)
         return Hints(list(decisions), data.points, data.y.tolist())
-
-
-def _clearly_below(value: float, other: float) -> bool:
-    """Whether it is smaller by more than rounding: one bound has several ways to be computed."""
-    return value < other - 1e-9 * (1 + abs(other))

@@ -9,9 +9,9 @@ worst case, and so on. The solver sees a function of points with its gradient; i
     polish    the best few go on alone, each with an exchange of worst cases              `exchange`
     inner     the worst case of a decision, which all of these need                       `inner`
 
-Few decisions are judged one by one instead, by upper bounds first. Whole numbers have no slope, so a search in which
-they are real numbers goes first, and the whole numbers around its answer are starts of the search itself; for a
-suggestion only if they have very many values.
+Few decisions are judged one by one instead, by upper bounds first. Whole numbers have no slope. A few of them are all
+tried; where they are very many, a search in which they are real numbers goes first, and the whole numbers around its
+answer are starts of the search itself.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Prepared:
         self.spread = region.scenarios(self.plan.full(1).scan, seed)
         self._scan = Scan(self.plan, self.spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
-        # A suggestion finds a few whole numbers by trying them all.
-        relaxed = None if self._all is not None or (brief and region.few) else region.relaxed
+        # A few whole numbers are found by trying them all.
+        relaxed = None if self._all is not None or region.few else region.relaxed
         self.relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
 
     def climbed(self, inner: InnerSearch, starts: Array) -> list[Ascended]:

@@ -31,6 +31,7 @@ _ALTERNATIVES = 6  # discrete ones for all decisions, which no gradient tells ap
 _FILLING = 24  # scenarios that fill the set, for the decisions that still look good
 _CURVED = 16  # and for all decisions, where an even spread of scenarios is none of points
 _CENTRES = 24  # of decisions around the best ones
+_EVERYWHERE = 2  # low points that are tried on every decision
 _LOW = 32  # of the points that were seen, to be remembered
 _BATCHES = 4  # of decisions that are tried with more
 SAME = 0.01  # two decisions that are as close as this are on the same hill
@@ -167,7 +168,8 @@ class Scan:
         self.first = np.concatenate([spread[: _FIRST.get(region.width, 1)], other[:_ALTERNATIVES]])
         # A climb does not change discrete coordinates, so with these more decisions are needed to begin with.
         filling = 0.28 if len(region.other_decisions(x)) else 0.07
-        self.filling = region.decisions(max(8, int(filling * plan.budget / len(self.first) ** 0.5)), seed)
+        tried = len(self.first) + _EVERYWHERE
+        self.filling = region.decisions(max(8, int(filling * plan.budget / tried**0.5)), seed)
 
     def front(self, inner: InnerSearch, starts: Array) -> Front:
         """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios."""
@@ -176,13 +178,14 @@ class Scan:
         tried = _Tried(*oracle.for_all(np.concatenate([self.filling, starts]), scenarios))
         tried = tried.and_(self._around(inner, tried))
         if region.width:
+            # With few scenarios most decisions look good. What turned out to be bad for some is tried on all of them.
             self._remember(inner, tried)
-            # The best of them with the extreme scenario down the slope from the lowest one, and with low points nearby.
-            tried = tried.best(oracle, max(4, share / 20))
+            S = inner.near_low_points(tried.X, _EVERYWHERE)
+            tried = tried.beside(S, oracle.values(tried.X, S)).best(oracle, max(4, share / 20))
+            # The best of them with the extreme scenario down the slope from the lowest one.
             low = taken(tried.S, lowest(tried.V, 1))
             h = oracle.gradients(tried.X, low).h
-            extreme = oracle.project(tried.X, low - FAR * h / norms(h))
-            S = np.concatenate([extreme, inner.near_low_points(tried.X, 3)], axis=1)
+            S = oracle.project(tried.X, low - FAR * h / norms(h))
             tried = self._refined(inner, tried.beside(S, oracle.values(tried.X, S)), max(3, int(share / 60)))
         tried = tried.spread_out(oracle, self.plan.front)
         active = lowest(tried.V, self.plan.active)

@@ -211,8 +211,12 @@ class InnerSearch:
         # First by how far a point is from all that the decision could reach in each column, on its own.
         low, high = region.reach(X)
         Z = self._low
-        away = np.maximum(np.maximum(low[:, None] - Z, Z - high[:, None]), 0.0)
-        ranks = self._low_values + _SHORT * self.oracle.scale * np.sqrt(np.einsum("ntp,ntp->nt", away, away))
+        away = np.zeros((n, len(Z)))
+        for least, most, z in zip(
+            low.T[:, :, None], high.T[:, :, None], Z.T, strict=True
+        ):  # column by column: in cache
+            away += np.square(np.maximum(np.maximum(least - z, z - most), 0.0))
+        ranks = self._low_values + _SHORT * self.oracle.scale * np.sqrt(away)
         near = lowest(ranks, min(2 * count, len(Z)))
         rows, Z = np.repeat(X, near.shape[1], axis=0), self._low[near.ravel()]
         S = region.scenario_of(rows, Z)
