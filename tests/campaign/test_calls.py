@@ -34,7 +34,7 @@ LINE = {"x": (0.0, 1.0)}
 def quick():
     """Searches with less effort: what is promised here does not depend on it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "usual_budget", lambda dim: 2000)
+        patch.setattr(search, "usual_budget", lambda dim, **_: 2000)
         yield
 
 

@@ -75,7 +75,7 @@ RANGES = dict.fromkeys("abcd", (0.0, 1.0))
 
 def assessed(values, places=PLACES, **options):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "usual_budget", lambda dim: 1000)
+        patch.setattr(search, "usual_budget", lambda dim, **_: 1000)
         table = {name: places[:, i] for i, name in enumerate("abcd")}
         return so.assess({**table, "value": values}, RANGES, 0.05, **options)
 

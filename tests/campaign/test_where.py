@@ -17,7 +17,7 @@ CUBE = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
 @pytest.fixture(scope="module", autouse=True)
 def quick():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "usual_budget", lambda dim: 2000)
+        patch.setattr(search, "usual_budget", lambda dim, **_: 2000)
         yield
 
 

@@ -334,6 +334,17 @@ def test_scenarios_that_fill_a_set_are_spread_in_coordinates_also_on_log_scales(
     assert 0.25 < np.mean(Z[:, 0] < 0.36) < 0.55 and Z[:, 0].min() < 0.01
 
 
+@pytest.mark.parametrize("whole", [Integer(1, 17), Integer(1, 17, log=True)], ids=str)
+@pytest.mark.parametrize(("half_width", "counted"), [(1.0, 3), (2.5, 5)])
+def test_scenarios_that_fill_a_set_lead_to_each_whole_number_as_often(whole, half_width, counted):
+    """Between two of them they would be rounded towards the decision, and with one step never leave it."""
+    region = SpaceRegion(Space([(0, 1), whole]), Rectangle([0.1, half_width]))
+    x = region.space.encode([0.5, 4])[None]
+    S = region.filling(x, np.random.default_rng(0).random((500, 2)))[0]
+    values, counts = np.unique(region.points(np.tile(x, (500, 1)), S)[:, 1], return_counts=True)
+    assert len(values) == counted and counts.min() > 0.7 * 500 / counted
+
+
 def _tilted(kind):
     """An ellipse in two columns that lies askew: as an ellipsoid, or with a membership test and a projection."""
     root = np.array([[1.9, 0.0], [5600.0, 3700.0]])

@@ -49,7 +49,7 @@ def bounds(region, seed, t=12):
 @pytest.mark.parametrize("name", REGIONS)
 def test_two_searches_together_find_what_each_finds_alone(name, seed):
     region = REGIONS[name]
-    solver, functions = ContinuousMaxMin(region, 6000), bounds(region, seed)
+    solver, functions = ContinuousMaxMin(region, 12000), bounds(region, seed)
     both = solver.maximins(functions, [Hints(), Hints()])
     for choice, F in zip(both, functions, strict=True):
         alone = solver.maximin(F)

@@ -29,7 +29,7 @@ def page(tmp_path_factory):
         patch.setattr("stableopt.plots.page.pictures._SIDE", 4)
         patch.setattr("stableopt.plots.history._SEARCHED", 2)
         patch.setattr("stableopt.campaign.results.FACTORS", (0.0, 1.0))
-        patch.setattr("stableopt.loop.space.usual_budget", lambda dim: 300)
+        patch.setattr("stableopt.loop.space.usual_budget", lambda dim, **_: 300)
         return campaign.report(tmp_path_factory.mktemp("page") / "report.html")
 
 

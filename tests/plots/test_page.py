@@ -37,7 +37,7 @@ def _quick():
         patch.setattr("stableopt.plots.sections._ACROSS", 7)
         patch.setattr("stableopt.plots.history._SEARCHED", 2)
         patch.setattr("stableopt.campaign.results.FACTORS", (0.0, 1.0))
-        patch.setattr("stableopt.loop.space.usual_budget", lambda dim: 300)
+        patch.setattr("stableopt.loop.space.usual_budget", lambda dim, **_: 300)
         yield
 
 

@@ -72,7 +72,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
 
     def solver(self, t: int, *, brief: bool = False) -> ContinuousMaxMin | AllowedMaxMin:
         """The search. With very many observations every evaluation is dear, and the search gets fewer of them."""
-        found = _search(self.region, *effort(self.region, t), self.seed, brief)
+        found = _search(self.region, *effort(self.region, t, brief=brief), self.seed, brief)
         return found if self._ground is None else AllowedMaxMin(found, self._ground)
 
     def inputs(self, points: Sequence[Row], scaled: bool) -> Array:
@@ -260,13 +260,13 @@ def _allowed(region: SpaceRegion, Z: Array) -> Row:
     return region.point_index(region.points(X, region.scenario_of(X, Z))[0])
 
 
-def effort(region: SpaceRegion, t: int) -> tuple[int, int]:
+def effort(region: SpaceRegion, t: int, *, brief: bool = False) -> tuple[int, int]:
     """How many points a search evaluates, and the smallest batch that is worth its time.
 
     With very many observations every evaluation is dear: a search costs about as much as learning the model. And a
     point alone takes as long as several then: to read the factor from memory takes time.
     """
-    usual = usual_budget(max(region.dim, region.width))
+    usual = usual_budget(max(region.dim, region.width), brief=brief)
     return max(1_000, int(usual * min(1.0, 150 / max(1, t)))), 8 if t > LARGEST else 1
 
 

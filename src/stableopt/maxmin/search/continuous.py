@@ -23,7 +23,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.exchange import Ascended, Candidate, best_near, not_below, polish, with_discrete_neighbours
-from stableopt.maxmin.search.front import Scan
+from stableopt.maxmin.search.front import Bounded, Scan
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.looking import Looking, Place, alone
 from stableopt.maxmin.search.oracle import Evaluated, Oracle
@@ -34,7 +34,7 @@ from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
 _HINTED = 100  # points of the hints that a search tries as worst cases
 _TOGETHER = 4  # decisions that are judged at a time
 _SCREENED = 64  # decisions that are bounded from above at a time
-_REMEMBERED = 6  # of the first decisions, with which the answer is compared
+_REMEMBERED = 6  # of the first decisions, which may be good for a function that is almost the same
 
 _NO_HINTS: Hints[Row] = Hints()
 
@@ -60,17 +60,19 @@ class Prepared:
         """The decisions of a front after a scan and an ascent, group by group."""
         front = self._scan.front(inner, starts)
         first = [front.X[rows[:_REMEMBERED]] for rows in inner.oracle.groups(front.X)]
+        scanned = [Bounded(*(part[rows] for part in front.scanned)) for rows in inner.oracle.groups(front.scanned.X)]
         inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
         front.ascend()
         inner.oracle.budget.reserve(0.75)
-        groups = zip(inner.oracle.groups(front.X), first, strict=True)
-        return [Ascended(front.X[rows], Evaluated(*(part[rows] for part in front.at)), began) for rows, began in groups]
+        at = [Evaluated(*(part[rows] for part in front.at)) for rows in inner.oracle.groups(front.X)]
+        ends = [front.X[rows] for rows in inner.oracle.groups(front.X)]
+        return list(map(Ascended, ends, at, first, scanned))
 
-    def finished(self, place: Place, front: Ascended, starts: Array) -> Looking[Candidate]:
-        """The best decision that leads on from a front; ``starts`` are among those that began."""
+    def finished(self, place: Place, front: Ascended) -> Looking[Candidate]:
+        """The best decision that leads on from a front."""
         best = yield from with_discrete_neighbours(place, (yield from polish(place, front)))
         if not self.plan.brief:
-            best = yield from not_below(place, best, np.vstack([front.first, starts]))
+            best = yield from not_below(place, best, front.scanned)
         return best._replace(others=as_rows(np.vstack([front.X, front.first])))
 
     def inner(self, F: Smooth, known: Array) -> InnerSearch:
@@ -188,7 +190,7 @@ class ContinuousMaxMin(Prepared):
             x = front.best if self.relaxed.plan.brief else alone(inner.minima, polish(inner, front)).x
             starts = np.vstack([starts, self.region.rounded(x)])
         inner = self.inner(F, known)
-        return alone(inner.minima, self.finished(inner, self.climbed(inner, starts)[0], starts))
+        return alone(inner.minima, self.finished(inner, self.climbed(inner, starts)[0]))
 
     def _leading(
         self, X: Array, F: Smooth, known: Array, count: int = 1, above: float = -math.inf

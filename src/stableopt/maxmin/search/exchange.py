@@ -32,7 +32,7 @@ Where it comes from
     Nohadani and Teo (2010). They move along one direction; the climb follows the replies to where they balance.
 
 At the end of the file is what exchanges are for: `polish` sends the best few decisions of a front on alone, then
-discrete neighbours of the winner are tried, and at last the decisions that the search began with.
+discrete neighbours of the winner are tried, and at last all that were scanned and may be better.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from typing import NamedTuple
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.maxmin.search.front import SAME
+from stableopt.maxmin.search.front import SAME, Bounded
 from stableopt.maxmin.search.inner import POLLED
 from stableopt.maxmin.search.looking import Look, Looking, Minima, Place
 from stableopt.maxmin.search.oracle import Evaluated, Oracle, paired
@@ -58,6 +58,8 @@ _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
 _NEARBY = 0.05  # radius of the first box of an exchange from where a search for almost the same function ended
 _FEW = 3  # turns from where a search for almost the same function ended, for a suggestion
+_LOOKS, _OPEN, _JUDGED = 6, 128, 8  # at decisions that may be better: how often, and how many are screened and judged
+_EACH = 0.1  # of the budget: what the decision of another hill has to climb with, at least
 _JUMPS = 20  # from one decision to a discrete neighbour, at most
 
 
@@ -206,17 +208,22 @@ class Exchange:
 
 
 class Ascended(NamedTuple):
-    """Decisions (n, d) at the end of an ascent, with their active scenarios, and some (r, d) with which it began."""
+    """Decisions (n, d) at the end of an ascent, with their active scenarios.
+
+    Also some (r, d) with which it began, and all that were scanned before.
+    """
 
     X: Array
     at: Evaluated
     first: Array
+    scanned: Bounded
 
     @property
     def plain(self) -> Ascended:
         """The same without numbers of functions, where decisions and targets have them."""
         at = self.at._replace(g=self.at.g[..., :-1], T=self.at.T[..., :-1])
-        return Ascended(self.X[:, :-1], at, self.first[:, :-1])
+        scanned = self.scanned._replace(X=self.scanned.X[:, :-1])
+        return Ascended(self.X[:, :-1], at, self.first[:, :-1], scanned)
 
     @property
     def best(self) -> Array:
@@ -239,6 +246,8 @@ def polish(place: Place, front: Ascended) -> Looking[Candidate]:
     ends: list[Array] = []
     for i in highest(found.V[:, 0], len(X)):
         rival = best if best is not None and found.V[i, 0] <= best.value else None
+        if plan.ample:
+            oracle.budget.reserve(_EACH)
         if rival is not None and (same_hill(oracle, X[i], rival.x) or oracle.budget.left() < 0):
             ends.append(X[i])  # it would end on the same hill, or it could not climb any more
             continue
@@ -275,33 +284,45 @@ def with_discrete_neighbours(place: Place, best: Candidate) -> Looking[Candidate
     return best
 
 
-def not_below(place: Place, best: Candidate, X: Array) -> Looking[Candidate]:
-    """The best decision, or a better one of X (n, d), the first decisions: then after an exchange from there.
+def not_below(place: Place, best: Candidate, scanned: Bounded) -> Looking[Candidate]:
+    """The best decision, or a better one that was scanned, after an exchange from there.
 
-    On the way up a decision is judged by few active scenarios, so an overrated one may outlive a good one.
+    With few scenarios an overrated decision outlives a good one. So all that may be better by what is known of them are
+    looked at again, those that promise most first.
     """
-    above = (yield Look(X, SCREEN)).V[:, 0]
-    if above.max() <= best.value:
-        return best
-    starts = yield from _sound(place, X[highest(above, 4)])
-    i = int(np.argmax(starts.found.V[:, 0]))
-    if starts.found.V[i, 0] <= best.value:
-        return best
-    place.oracle.budget.reserve(0.2)  # the rest of the search may have left nothing for this exchange
-    return (yield from _exchanged(place, starts, i, best))
+    X, above = scanned.X, scanned.above.copy()
+    for _ in range(_LOOKS):
+        rows = highest(above, place.plan.decisions(_OPEN))
+        rows = rows[above[rows] > best.value]
+        if not len(rows):
+            return best
+        above[rows] = np.minimum(above[rows], (yield Look(X[rows], SCREEN)).V[:, 0])
+        rows = rows[highest(above[rows], place.plan.decisions(_JUDGED))]
+        rows = rows[above[rows] > best.value]
+        if not len(rows):
+            continue
+        starts = yield from _sound(place, X[rows])
+        above[rows] = found = starts.found.V[:, 0]
+        place.remember(place.region.points(X[rows], starts.found.S[:, 0]), found)
+        i = int(np.argmax(found))
+        if found[i] > best.value:
+            place.oracle.budget.reserve(0.2)  # the rest of the search may have left nothing for this exchange
+            best = yield from _exchanged(place, starts, i, best)
+    return best
 
 
 def best_near(place: Place, X: Array) -> Looking[Candidate]:
     """The best decision near one of X (n, d), which were good for a function that is almost the same."""
     above = (yield Look(X, SCREEN)).V[:, 0]
     starts = yield from _sound(place, X[highest(above, 4)])
-    exchange = starts.exchange(place, int(np.argmax(starts.found.V[:, 0])))
     if place.plan.brief:
-        return (yield from exchange.few(_FEW))
-    exchange.radius = _NEARBY
-    end = yield from exchange.run(None)
-    assert end is not None  # only a rival ends an exchange early
-    return (yield from with_discrete_neighbours(place, end))
+        return (yield from starts.exchange(place, int(np.argmax(starts.found.V[:, 0]))).few(_FEW))
+    best: Candidate | None = None
+    for i in highest(starts.found.V[:, 0], len(starts.X)):
+        if best is None or not same_hill(place.oracle, starts.X[i], best.x):
+            best = yield from _exchanged(place, starts, i, best, _NEARBY)
+    assert best is not None  # there is a start
+    return (yield from with_discrete_neighbours(place, best))
 
 
 class _Starts(NamedTuple):
@@ -323,9 +344,13 @@ def _sound(place: Place, X: Array) -> Looking[_Starts]:
     return _Starts(X, found, place.oracle.anchored(X, found.S, found.T))
 
 
-def _exchanged(place: Place, starts: _Starts, i: int, best: Candidate | None) -> Looking[Candidate]:
+def _exchanged(
+    place: Place, starts: _Starts, i: int, best: Candidate | None, radius: float | None = None
+) -> Looking[Candidate]:
     """The best decision so far, or where an exchange from start i leads if that is better."""
-    end = yield from starts.exchange(place, i).run(best)
+    exchange = starts.exchange(place, i)
+    exchange.radius = exchange.radius if radius is None else radius
+    end = yield from exchange.run(best)
     if best is None or (end is not None and end.value > best.value):
         assert end is not None  # only a rival ends an exchange early
         return end

@@ -20,7 +20,7 @@ import numpy as np
 
 from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.inner import Descent, InnerSearch
-from stableopt.maxmin.search.oracle import FAR, Evaluated, Oracle, paired, projected
+from stableopt.maxmin.search.oracle import FAR, Evaluated, Oracle, movable, paired, projected
 from stableopt.maxmin.search.plan import QUICK, Plan
 from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proximal_step, spread_out, taken
 from stableopt.maxmin.solver import Region
@@ -31,17 +31,26 @@ _ALTERNATIVES = 6  # discrete ones for all decisions, which no gradient tells ap
 _FILLING = 24  # scenarios that fill the set, for the decisions that still look good
 _CURVED = 16  # and for all decisions, where an even spread of scenarios is none of points
 _CENTRES = 24  # of decisions around the best ones
+_CORNERS = 64  # decisions that are tried in the nearest corner, too
 _EVERYWHERE = 2  # low points that are tried on every decision
 _LOW = 32  # of the points that were seen, to be remembered
 _BATCHES = 4  # of decisions that are tried with more
 SAME = 0.01  # two decisions that are as close as this are on the same hill
 
 
+class Bounded(NamedTuple):
+    """Decisions (n, d), and upper bounds (n,) on their worst cases."""
+
+    X: Array
+    above: Array
+
+
 class Front:
     """Decisions on their way up, with their active scenarios: ``at`` has S, v, g, h and T of these."""
 
-    def __init__(self, inner: InnerSearch, X: Array, S: Array) -> None:
+    def __init__(self, inner: InnerSearch, X: Array, S: Array, scanned: Bounded) -> None:
         self.inner, self.oracle, self.region, self.X = inner, inner.oracle, inner.region, X
+        self.scanned = scanned
         self.at = self.oracle.gradients(X, S)
         self.length = np.full(len(X), 0.1)
         self.weights = np.full(self.at.v.shape, 1.0 / S.shape[1])
@@ -169,7 +178,10 @@ class Scan:
         # A climb does not change discrete coordinates, so with these more decisions are needed to begin with.
         filling = 0.28 if len(region.other_decisions(x)) else 0.07
         tried = len(self.first) + _EVERYWHERE
-        self.filling = region.decisions(max(8, int(filling * plan.budget / tried**0.5)), seed)
+        X = region.decisions(max(8, int(filling * plan.budget / tried**0.5)), seed)
+        # An adversary can do less at an edge, and least in a corner: worst cases rise steeply there.
+        ends = np.where(movable(region), np.round(X[:_CORNERS]), X[:_CORNERS])
+        self.filling = np.concatenate([X, np.unique(ends, axis=0)])
 
     def front(self, inner: InnerSearch, starts: Array) -> Front:
         """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios."""
@@ -181,7 +193,10 @@ class Scan:
             # With few scenarios most decisions look good. What turned out to be bad for some is tried on all of them.
             self._remember(inner, tried)
             S = inner.near_low_points(tried.X, _EVERYWHERE)
-            tried = tried.beside(S, oracle.values(tried.X, S)).best(oracle, max(4, share / 20))
+            tried = tried.beside(S, oracle.values(tried.X, S))
+        scanned = Bounded(tried.X, tried.V.min(axis=1))
+        if region.width:
+            tried = tried.best(oracle, max(4, share / 20))
             # The best of them with the extreme scenario down the slope from the lowest one.
             low = taken(tried.S, lowest(tried.V, 1))
             h = oracle.gradients(tried.X, low).h
@@ -189,7 +204,7 @@ class Scan:
             tried = self._refined(inner, tried.beside(S, oracle.values(tried.X, S)), max(3, int(share / 60)))
         tried = tried.spread_out(oracle, self.plan.front)
         active = lowest(tried.V, self.plan.active)
-        return Front(inner, tried.X, taken(tried.S, active))
+        return Front(inner, tried.X, taken(tried.S, active), scanned)
 
     def _around(self, inner: InnerSearch, tried: _Tried) -> _Tried:
         """Decisions around the best ones, at distances of all orders up to the box."""

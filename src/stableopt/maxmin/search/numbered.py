@@ -19,6 +19,7 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.attacked import Carrying, by_number, numbered
 from stableopt.maxmin.search.inner import InnerSearch
+from stableopt.maxmin.search.looking import padded
 from stableopt.maxmin.search.oracle import Oracle, in_parts, paired
 from stableopt.maxmin.search.plan import Budget, Plan
 from stableopt.maxmin.solver import Region, Row, Smooth, Together
@@ -200,10 +201,11 @@ class NumberedInner(InnerSearch):
             part.remember(Z[own, :-1], v[own])
 
     def near_low_points(self, X: Array, count: int) -> Array:
-        found: Array | None = None
-        for part, rows in zip(self.parts, self.oracle.groups(X), strict=True):
-            S = part.near_low_points(X[rows, :-1], count)
-            found = np.empty((len(X), *S.shape[1:])) if found is None else found
-            found[rows] = S
-        assert found is not None
+        groups = self.oracle.groups(X)
+        parts = [part.near_low_points(X[rows, :-1], count) for part, rows in zip(self.parts, groups, strict=True)]
+        most = max(S.shape[1] for S in parts)
+        found = np.zeros((len(X), most, self.region.width))
+        for rows, S in zip(groups, parts, strict=True):
+            if S.shape[1]:
+                found[rows] = padded(S, most)  # each remembers as many as it met
         return found

@@ -14,9 +14,12 @@ from stableopt.base.arrays import Array, low_discrepancy
 from stableopt.maxmin.solver import Region
 
 
-def usual_budget(dim: int) -> int:
-    """How often F is evaluated in one search with so many coordinates on either side: `benchmarks.accuracy`."""
-    return 5_000 + 2_500 * dim
+def usual_budget(dim: int, *, brief: bool = True) -> int:
+    """How often F is evaluated in one search with so many coordinates on either side: `benchmarks.accuracy`.
+
+    A report gets more than a suggestion where there are few coordinates: there it takes little time.
+    """
+    return max(5_000 + 2_500 * dim, 0 if brief else 12_000 + 1_500 * dim)
 
 
 class Budget:
@@ -73,13 +76,14 @@ class Plan:
     """Whether one good decision is enough, as for a suggestion: no other start is followed to its end."""
 
     @cached_property
-    def _ample(self) -> bool:
+    def ample(self) -> bool:
+        """Whether there is as much as a suggestion with few observations has."""
         return self.budget >= usual_budget(max(self.region.dim, self.region.width))
 
     @cached_property
     def sound(self) -> Effort:
         """For decisions on their way. With a small budget, more exchanges are worth more than thorough ones."""
-        return _SOUND if self._ample else _SOUND._replace(polls=0, apart=False)
+        return _SOUND if self.ample else _SOUND._replace(polls=0, apart=False)
 
     @cached_property
     def unit(self) -> Array:
@@ -117,7 +121,7 @@ class Plan:
     @property
     def replies(self) -> int:
         """Replies that an exchange carries along: some more than the d + 1 that can be active at an optimum."""
-        return (4 if self._ample else 2) * (self.region.dim + 2)
+        return (4 if self.ample else 2) * (self.region.dim + 2)
 
     def decisions(self, usual: int) -> int:
         """How many decisions go on where it is this many with a budget of 20,000."""

@@ -46,7 +46,7 @@ class Several:
         """The best decision for each function; ``starts`` (k, d) may be good ones."""
         fronts = self.search.climbed(self.inner, starts)
         pairs = zip(self.inner.parts, (front.plain for front in fronts), strict=True)
-        return in_turn(self._answers, [self.search.finished(part, front, starts) for part, front in pairs])
+        return in_turn(self._answers, [self.search.finished(part, front) for part, front in pairs])
 
     def relaxed(self, starts: Array) -> list[Array]:
         """Decisions (d,) from which those of another region are made by rounding."""

@@ -162,6 +162,17 @@ class NormMover(RangeMover):
         reach = self._unit if self._plain else self._reaches(x)
         return self.project(C, np.where(reach > 0, (target - x) / divisor(reach), 0.0))
 
+    def filling(self, C: Array, unit: Array) -> Array:
+        """Each whole number as often as any other: what is between two of them would be rounded towards x."""
+        if not self.discrete:
+            return super().filling(C, unit)
+        low, high = self.reach(C)
+        goals = self._values((low[:, None] + unit * (high - low)[:, None]).reshape(-1, self.width))
+        first, last = (np.rint(self._values(end)[:, self._whole]) for end in (low, high))
+        steps = np.floor(np.minimum(unit[:, self._whole], _INSIDE) * (last - first + 1)[:, None])
+        goals[:, self._whole] = (first[:, None] + steps).reshape(len(goals), -1)
+        return self.near(C, self._coordinates(goals).reshape(len(C), len(unit), self.width))
+
     def spread(self, count: int, rng: np.random.Generator) -> Array:
         """Corners of a box come before its axes, as a function of several coordinates is lower there, most often."""
         q, box = self.width, self.order == math.inf or self.width == 1
