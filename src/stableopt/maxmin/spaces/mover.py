@@ -19,9 +19,10 @@ from functools import cached_property
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.sets.variables import Range
+from stableopt.sets.variables import Integer, Range
 
 _TURNS = 4  # projections that lead to the lowest point of a set along an axis
+INSIDE = 1 - 1e-10  # of the way to the end of a range, in coordinates
 _MISSED = 1e-3  # of a range: a projection this far above its goal has missed it
 
 
@@ -108,6 +109,7 @@ class RangeMover(Mover):
     def __init__(self, columns: Sequence[int], ranges: Sequence[Range]) -> None:
         self.columns, self.width = list(columns), len(columns)
         self._log = np.array([r.log for r in ranges])
+        self._whole = np.array([isinstance(r, Integer) for r in ranges])
         self._low, high = np.array([r.ends for r in ranges]).T
         self._span = high - self._low
         # Where f can be evaluated: the ends in coordinates, and in the user's units.
@@ -148,6 +150,17 @@ class RangeMover(Mover):
     def reach(self, C: Array) -> tuple[Array, Array]:
         ends = np.broadcast_to(-self._down, C.shape), np.broadcast_to(self._up, C.shape)
         return self.move(C, ends[0]), self.move(C, ends[1])  # each column on its own: then a ball is a box
+
+    def filling(self, C: Array, unit: Array) -> Array:
+        """Each whole number as often as any other: what is between two of them would be rounded towards x."""
+        if not self._whole.any():
+            return super().filling(C, unit)
+        low, high = self.reach(C)
+        goals = self._values((low[:, None] + unit * (high - low)[:, None]).reshape(-1, self.width))
+        first, last = (np.rint(self._values(end)[:, self._whole]) for end in (low, high))
+        steps = np.floor(np.minimum(unit[:, self._whole], INSIDE) * (last - first + 1)[:, None])
+        goals[:, self._whole] = (first[:, None] + steps).reshape(len(goals), -1)
+        return self.near(C, self._coordinates(goals).reshape(len(C), len(unit), self.width))
 
     def near(self, C: Array, U: Array) -> Array:
         """On log scales also in the thin tips of a set, which projections in the user's units never find.

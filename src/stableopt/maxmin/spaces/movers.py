@@ -13,13 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices, Mask, between, cartesian
-from stableopt.maxmin.spaces.mover import Mover, RangeMover, divisor
+from stableopt.maxmin.spaces.mover import INSIDE, Mover, RangeMover, divisor
 from stableopt.maxmin.spaces.projections import into_ball, into_ball_within, into_l1_within
 from stableopt.sets.spaces import distinct
-from stableopt.sets.variables import Integer, Range
+from stableopt.sets.variables import Range
 
 MANY = 64  # values of something discrete: with more, jumps lead to some of them only
-_INSIDE = 1 - 1e-10  # of the way to the end of a range, in coordinates
 
 
 class NormMover(RangeMover):
@@ -47,7 +46,6 @@ class NormMover(RangeMover):
         own, most = np.where(self._reach > 0, ends, shares), np.where(self._reach > 0, self._reach, self._fraction)
         self._sides = self._down, self._up = tuple(np.where(most > 0, own / divisor(most), 1.0))
         self._scaled = scaled
-        self._whole = np.array([isinstance(r, Integer) for r in ranges])
         self.discrete = bool(self._whole.any())
         # Plain: an offset of coordinates that is proportional to s. Others go through the user's units.
         curved = self._log & ((self._reach > 0) | (self._fraction > 0)) & (not scaled)
@@ -150,7 +148,7 @@ class NormMover(RangeMover):
     def _ends_of_scenarios(self, C: Array) -> tuple[Array, Array]:
         """The scenarios that lead just to the ends of the domain; beyond an end a coordinate would have no slope."""
         if self._plain:
-            return _INSIDE * (self._lower - C) / self._unit, _INSIDE * (self._upper - C) / self._unit
+            return INSIDE * (self._lower - C) / self._unit, INSIDE * (self._upper - C) / self._unit
         x, (low, high) = self._values(C), self._ends
         reach = divisor(self._reaches(x))
         # The end itself, less some rounding errors: on a log scale, a share of the way may be far from its end.
@@ -161,17 +159,6 @@ class NormMover(RangeMover):
         x, target = (C, U) if self._plain else (self._values(C), self._target(U))
         reach = self._unit if self._plain else self._reaches(x)
         return self.project(C, np.where(reach > 0, (target - x) / divisor(reach), 0.0))
-
-    def filling(self, C: Array, unit: Array) -> Array:
-        """Each whole number as often as any other: what is between two of them would be rounded towards x."""
-        if not self.discrete:
-            return super().filling(C, unit)
-        low, high = self.reach(C)
-        goals = self._values((low[:, None] + unit * (high - low)[:, None]).reshape(-1, self.width))
-        first, last = (np.rint(self._values(end)[:, self._whole]) for end in (low, high))
-        steps = np.floor(np.minimum(unit[:, self._whole], _INSIDE) * (last - first + 1)[:, None])
-        goals[:, self._whole] = (first[:, None] + steps).reshape(len(goals), -1)
-        return self.near(C, self._coordinates(goals).reshape(len(C), len(unit), self.width))
 
     def spread(self, count: int, rng: np.random.Generator) -> Array:
         """Corners of a box come before its axes, as a function of several coordinates is lower there, most often."""
@@ -287,7 +274,7 @@ class ChoiceMover(Mover):
         return np.broadcast_to(ends[0], C.shape), np.broadcast_to(ends[1], C.shape)
 
     def filling(self, C: Array, unit: Array) -> Array:
-        numbers = np.floor(np.minimum(unit, _INSIDE) * len(self.rows))
+        numbers = np.floor(np.minimum(unit, INSIDE) * len(self.rows))
         return np.broadcast_to(numbers, (len(C), *unit.shape))
 
     def others(self, c: Array, s: Array) -> Array:
