@@ -325,6 +325,15 @@ def test_a_landscape_of_two_shows_expected_and_guaranteed_values_side_by_side():
     assert shown["trials"].tolist() == [r.point.tolist() for r in state.rounds]
 
 
+@pytest.mark.parametrize(("rows", "said"), [(200, ""), (300, "the 200 of 300 rows nearest to the decision")])
+def test_a_landscape_of_a_long_list_says_that_it_shows_a_part(rows, said):
+    places = so.Points(np.random.default_rng(0).random((rows, 2)))
+    found = so.assess((places.points[:9], np.arange(9.0)), places, 0.1)
+    figure = plots.landscape(found)
+    assert figure.get_suptitle() == said
+    assert len(figure.axes[0].collections[0].get_offsets()) == 200
+
+
 def test_a_landscape_shows_where_limits_are_broken_and_marks_the_best_within_them():
     """f = a, and the heat 10 a must stay below 6: it is broken beyond 0.6 as it is, beyond 0.5 if it is perturbed."""
     heat = so.Constraint("heat", upper=6.0, model=so.GP(400.0 * so.SE([0.8, 0.8]), noise=1e-3, mean=5.0))

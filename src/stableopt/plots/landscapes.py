@@ -233,9 +233,12 @@ def _on_plane(subject: Subject, columns: Sequence[Column], places: Array) -> lis
 
 
 def _say_the_rest(figure: Figure | SubFigure, subject: Subject, columns: Sequence[Column]) -> None:
-    """What the other parameters are, above the picture."""
+    """What the other parameters are, and how much of a long list is drawn, above the picture."""
     others = [c for c in subject.columns if c.place not in {column.place for column in columns}]
+    words = [block.shown for block in dict.fromkeys(column.block for column in columns) if block.shown]
     if others:
         said = ", ".join(f"{c.name} = {readable(subject.base[c.place])}" for c in others[:_SAID])
         more = f" and {len(others) - _SAID} more as decided" if len(others) > _SAID else ""
-        figure.suptitle(text(f"at {said}{more}", 90), fontsize=9)
+        words.insert(0, f"at {said}{more}")
+    if words:
+        figure.suptitle(text("; ".join(words), 90), fontsize=9)

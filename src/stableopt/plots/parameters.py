@@ -60,13 +60,22 @@ class Block:
         words = self.words or ((),) * len(self.names)
         return [Column(self.first + i, name, self, words[i]) for i, name in enumerate(self.names)]
 
+    @property
+    def shown(self) -> str:
+        """How many of its rows are drawn, if not all are."""
+        return f"the {_ROWS} of {len(self.rows):,} rows nearest to the decision" if self._long else ""
+
+    @property
+    def _long(self) -> bool:
+        return len(self.names) > 1 and len(self.rows) > _ROWS
+
     def some(self, count: int, through: Row) -> list[Row]:
         """About ``count`` of its values in order, ``through`` among them; of a long list the rows nearest to it."""
         if self.range is not None:
             return sorted({*_spread(self.range, count), through})
         if len(self.names) == 1:
             return list(self.rows) if self.words else sorted(self.rows)
-        if len(self.rows) <= _ROWS:
+        if not self._long:
             return list(self.rows)
         numbers = np.column_stack([c.positions([row[i] for row in self.rows]) for i, c in enumerate(self.columns)])
         here = numbers[self.rows.index(through)]
