@@ -12,7 +12,7 @@ from stableopt.loop.reporting import report
 from stableopt.loop.rules import BestOfAll
 
 JUDGED = 3  # further decisions whose worst cases are compared
-TRIED = 12  # decisions that a report must not contradict
+TRIED = 24  # decisions that a report must not contradict: more than are judged one by one
 ROUNDING = 1e-9
 
 

@@ -9,8 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from stableopt import Ball, Integer, Rectangle, Space
+from benchmarks.accuracy.cells import case_of, cells
+from stableopt import GP, SE, Ball, Integer, Rectangle, Space
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.search.exchange import Exchange
 from stableopt.maxmin.search.front import Front
 from stableopt.maxmin.search.inner import Descent
 from stableopt.maxmin.search.oracle import Oracle
@@ -84,7 +86,7 @@ class BallRegion:
         rows = np.repeat(X, Z.shape[1], axis=0)
         return self.scenario_of(rows, Z.reshape(-1, Z.shape[2])).reshape(*Z.shape[:2], self.width)
 
-    relaxed, count, few = None, math.inf, True
+    relaxed, count, few, choices = None, math.inf, True, 1.0
 
     def decision_index(self, row):
         return tuple(row.tolist())
@@ -647,3 +649,25 @@ def test_starts_are_the_lowest_of_every_basin_before_all_others():
     starts = Z[0, lowest_apart(V, 2 * Z, Z, 4)[0], 0]
     np.testing.assert_allclose(starts[:3], [0.16, 0.5, 0.83], atol=0.02)
     assert lowest_apart(V, 2 * Z, Z, 1)[0, 0] == np.argmin(V) == lowest_apart(V, 2 * Z, Z, 4)[0, 0]
+
+
+def test_of_many_whole_numbers_a_search_with_real_ones_finds_the_hill():
+    """Whole numbers of few values each have very many combinations: jumps from one to the next end on the way."""
+    region, rng = SpaceRegion(Space([Integer(1, 10)] * 8), Rectangle(2.0)), np.random.default_rng(1)
+    Z = region.points_space.rows(rng.random((30, 8)))
+    F = GP(SE([0.5] * 8), 0.05).condition(Z, rng.standard_normal(30)).bound(-0.5)
+    solver = ContinuousMaxMin(region, 25_000)
+    assert solver.relaxed is not None and solver.maximin(F).value > 0.4
+    assert ContinuousMaxMin(SpaceRegion(Space([(0, 1), Integer(1, 20)]), Rectangle([0.1, 1.0]))).relaxed is None
+
+
+def test_no_decision_that_was_scanned_is_climbed_from_again_and_again(monkeypatch):
+    """A start whose climb leads nowhere keeps its promise: it must not take the place of others that have one."""
+    begun, begin = [], Exchange.__init__
+    monkeypatch.setattr(Exchange, "__init__", lambda self, *a: (begun.append(tuple(a[1].x)), begin(self, *a))[1])
+    for cell, seed in (("log own none floats", 3), ("linear ball rows whole", 1)):
+        state = case_of(next(c for c in cells() if str(c) == cell), seed).optimizer.state
+        for F in (state.lcb, state.ucb):
+            begun.clear()
+            state.setting.solver(state.t).maximin(F, state._hints)
+            assert max(map(begun.count, begun)) <= 2, "from the front, and when it is looked at again"

@@ -1,96 +1,131 @@
 """Worst cases of decisions, as the bounds of one state have them.
 
-A search may miss a worst case, and one that looks less hard misses more. So a decision that is judged on its own, or
-with a few others, is judged in one way, by the search for one decision, and once: two answers never differ. Only very
-many are judged together, with less effort for each.
+A search may miss a worst case, and one that looks less hard misses more. A report compares decisions, so all that it
+compares are judged in one way: each alone, by both bounds, each also at the place that the other found. Very many are
+judged together, with less effort for each, and the best of them alone again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Generic
 
 import numpy as np
 
 from stableopt.base.arrays import Array
+from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 
-_FEW = 16  # decisions that are judged one by one
-_RIVALS = 4  # decisions that seem to be better than one that was found, and are judged
+_FEW = 16  # decisions that are judged one by one; of more, so many at most
+_RIVALS = 4  # decisions that seem to be the best, and are judged
 
 
 class Judge(Generic[Index]):
     """The worst cases of decisions by mean + c·std of one posterior."""
 
-    def __init__(
-        self,
-        bound: Callable[[float], object],
-        at: Callable[[float, Index], float],
-        root: float,
-        solver: Solver[Index],
-        hints: Hints[Index],
-    ) -> None:
-        """``bound`` makes a function for a solver of c, ``at`` is its value at a point; ± root are lcb and ucb."""
-        self._bound, self._at, self.root, self._solver, self._hints = bound, at, root, solver, hints
-        self._known: dict[tuple[Index, float], Choice[Index]] = {}
+    def __init__(self, posterior: View[Index], root: float, solver: Solver[Index], hints: Hints[Index]) -> None:
+        """lcb and ucb have c = ∓ root."""
+        self.root, self._posterior, self._solver, self._hints = root, posterior, solver, hints
+        self._bounds: dict[float, object] = {}
+        self._worst: dict[tuple[Index, float], Choice[Index]] = {}
+        self._pairs: dict[tuple[Index, float, float], Sequence[Choice[Index]]] = {}
+
+    def bound(self, c: float) -> object:
+        """The function mean + c·std, in the form that the solver takes."""
+        if c not in self._bounds:
+            self._bounds[c] = self._posterior.bound(c)
+        return self._bounds[c]
 
     def worst(self, decision: Index, c: float) -> Choice[Index]:
         """Where a decision has its smallest value."""
-        if (decision, c) not in self._known:
-            self._known[decision, c] = self._solver.worst(decision, self._bound(c), self._hints)
-        return self._known[decision, c]
+        if (decision, c) not in self._worst:
+            self._worst[decision, c] = self._solver.worst(decision, self.bound(c), self._hints)
+        return self._worst[decision, c]
 
-    def pair(self, decision: Index, cs: tuple[float, float]) -> tuple[Choice[Index], Choice[Index]]:
-        """The same for two functions: together they take little longer than one."""
-        if not any((decision, c) in self._known for c in cs):
-            found = self._solver.worsts(decision, [self._bound(c) for c in cs], self._hints)
-            self._known |= {(decision, c): choice for c, choice in zip(cs, found, strict=True)}
-        return self.worst(decision, cs[0]), self.worst(decision, cs[1])
+    def attacked(self, decision: Index, c: float) -> Choice[Index]:
+        """The same, and its smallest lcb is known as well, which takes little longer: a query needs it next."""
+        if c == -self.root:
+            return self.worst(decision, c)
+        found, self._worst[decision, -self.root] = self._pair(decision, c, -self.root)
+        return found
 
-    def knows(self, choice: Choice[Index], c: float) -> None:
-        """This is the worst case of its decision, for certain."""
-        self._known[choice.decision, c] = choice
+    def knows(self, choice: Choice[Index]) -> None:
+        """This is where its decision has its smallest lcb, for certain."""
+        self._worst[choice.decision, -self.root] = choice
+
+    def lowest(self, decisions: Sequence[Index]) -> list[float]:
+        """The smallest lcb of each of these decisions, of several with less effort for each."""
+        if len(decisions) == 1:
+            return [self.worst(decisions[0], -self.root).value]
+        return [choice.value for choice in self._solver.minima(decisions, self.bound(-self.root), self._hints)]
 
     def bracket(self, decision: Index) -> tuple[Choice[Index], float]:
         """The smallest lcb of a decision, with its place, and its smallest ucb."""
-        return self._bracket(*self.pair(decision, (-self.root, self.root)))
+        return self._crossed(*self._pair(decision, -self.root, self.root))
 
     def brackets(self, decisions: Sequence[Index]) -> list[tuple[Choice[Index], float]]:
         """The same of several decisions."""
         if len(decisions) <= _FEW:
             return [self.bracket(decision) for decision in decisions]
-        low, high = (self._solver.minima(decisions, self._bound(c), self._hints) for c in (-self.root, self.root))
-        return list(map(self._bracket, low, high))
+        low, high = (self._solver.minima(decisions, self.bound(c), self._hints) for c in (-self.root, self.root))
+        found = list(map(self._crossed, low, high))
+        alone: set[int] = set()
+        while len(alone) < _FEW and not found[0][0].exact:
+            again = {int(np.argmax(end)) for end in ends(found)} - alone
+            if not again:
+                break
+            alone |= again
+            for i in again:
+                found[i] = self.bracket(decisions[i])
+        return found
 
-    def _bracket(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
+    def leading(self, decisions: Sequence[Index], count: int) -> list[tuple[Index, float, float]]:
+        """The ``count`` of these decisions with the largest worst-case lcb, best first: decision, lower, upper."""
+        known = self._best(decisions, -self.root, count, -np.inf)
+        return [(worst.decision, worst.value, upper) for worst, upper in known]
+
+    def better(self, decisions: Sequence[Index], c: float, above: float) -> Choice[Index] | None:
+        """The best of these decisions by lcb or ucb (c = ∓ root), if its worst case is above a value."""
+        for worst, upper in self._best(decisions, c, 1, above):
+            found = worst if c < 0 else worst._replace(value=upper)
+            return found if found.value > above else None
+        return None
+
+    def _best(
+        self, decisions: Sequence[Index], c: float, count: int, above: float
+    ) -> list[tuple[Choice[Index], float]]:
+        """The best of these decisions by one bound: of those that seem to be, until none that is left can be."""
+        asked = max(_RIVALS, count)
+        while True:
+            found = self._solver.leading(decisions, self.bound(c), asked, self._hints, above)
+            judged = [self.bracket(choice.decision) for choice in found]
+            judged.sort(key=lambda each: -(each[0].value if c < 0 else each[1]))
+            last = judged[:count][-1:]
+            complete = len(found) < asked or (last[0][0].value if c < 0 else last[0][1]) >= found[-1].value
+            if complete or found[0].exact:
+                return judged[:count]
+            asked *= 4
+
+    def _pair(self, decision: Index, *cs: float) -> Sequence[Choice[Index]]:
+        """Where a decision has its smallest values of two bounds: together they take little longer than one."""
+        first, second = cs
+        if (decision, first, second) not in self._pairs:
+            found = self._solver.worsts(decision, [self.bound(c) for c in cs], self._hints)
+            self._pairs[decision, first, second] = found
+        return self._pairs[decision, first, second]
+
+    def _crossed(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
         """The smallest lcb and the smallest ucb, each also where the other was found: a search may miss a place."""
         upper = highest.value
         if worst.exact and highest.exact:
             return worst, upper
-        lcb, ucb = self._at(-self.root, highest.point), self._at(self.root, worst.point)
+        mean, variance = self._posterior.moments([highest.point, worst.point])
+        width = self.root * np.sqrt(variance)
+        lcb, ucb = float(mean[0] - width[0]), float(mean[1] + width[1])
         if clearly_below(lcb, worst.value):
             worst = worst._replace(point=highest.point, value=lcb)
         upper = ucb if clearly_below(ucb, upper) else upper
         return worst._replace(value=min(worst.value, upper)), upper
-
-    def leading(self, decisions: Sequence[Index], count: int) -> list[tuple[Index, float, float]]:
-        """The ``count`` of these decisions with the largest worst-case lcb, best first: decision, lower, upper."""
-        found = self._solver.leading(decisions, self._bound(-self.root), count, self._hints)
-        known = [(worst.decision, worst.value, upper) for worst, upper in self.brackets([d.decision for d in found])]
-        return sorted(known, key=lambda each: -each[1])
-
-    def better(self, decisions: Sequence[Index], c: float, above: float) -> Choice[Index] | None:
-        """The best of these decisions, if its worst case is above a value."""
-        found = self._solver.leading(decisions, self._bound(c), _RIVALS, self._hints, above)
-        judged = [self.worst(choice.decision, c) for choice in found]
-        best = max(judged, key=lambda choice: choice.value, default=None)
-        return best if best is not None and best.value > above else None
-
-    def lowest(self, decisions: Sequence[Index]) -> list[float]:
-        """The smallest lcb of each of these decisions."""
-        if len(decisions) == 1:
-            return [self.worst(decisions[0], -self.root).value]
-        return [choice.value for choice in self._solver.minima(decisions, self._bound(-self.root), self._hints)]
 
 
 def ends(brackets: Sequence[tuple[Choice[Index], float]]) -> tuple[Array, Array]:

@@ -88,7 +88,7 @@ def worst_under(
     where: Any = setting
     if isinstance(where, SpaceSetting):
         region = SpaceRegion(where.domain, uncertainty)
-        budget, least = effort(region, len(hints.points))
+        budget, least = effort(region, len(hints.points), brief=False)
         search: Any = ContinuousMaxMin(region, budget, where.seed, least)
         return cast("Choice[Index]", search.worst(decision, F, hints))
     points, values = reached(where.domain, uncertainty, cast("Any", decision)), cast("Array", F)

@@ -125,8 +125,8 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         parameters = self.uncertainty.parameters
         if not isinstance(parameters, Parameters):
             return self.region.point_index(self.region.base(np.array([decision]))[0])
-        alone = SpaceRegion(self.domain, parameters)
-        return _search(alone, *effort(self.region, len(hints.points)), self.seed).worst(decision, F, hints).point
+        budget, least = effort(self.region, len(hints.points), brief=True)
+        return _search(SpaceRegion(self.domain, parameters), budget, least, self.seed).worst(decision, F, hints).point
 
     def peak(self, F: Smooth, hints: Hints[Row]) -> Row:
         """The largest F where nobody perturbs; a parameter that may be anything is chosen as well as possible."""
@@ -137,7 +137,8 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         elif isinstance(parameters, Estimate):
             region = SpaceRegion(self.domain, replace(parameters, within=Rectangle(0.0)))
         last = [point[: region.dim] for point in hints.points[-_STARTS:]]
-        found = _search(region, *effort(self.region, len(hints.points)), self.seed).maximin(F, Hints(last)).point
+        budget, least = effort(self.region, len(hints.points), brief=True)
+        found = _search(region, budget, least, self.seed).maximin(F, Hints(last)).point
         return self.region.point_index(np.array(found))
 
     def design(self, number: int) -> Row:
@@ -260,7 +261,7 @@ def _allowed(region: SpaceRegion, Z: Array) -> Row:
     return region.point_index(region.points(X, region.scenario_of(X, Z))[0])
 
 
-def effort(region: SpaceRegion, t: int, *, brief: bool = False) -> tuple[int, int]:
+def effort(region: SpaceRegion, t: int, *, brief: bool) -> tuple[int, int]:
     """How many points a search evaluates, and the smallest batch that is worth its time.
 
     With very many observations every evaluation is dear: a search costs about as much as learning the model. And a

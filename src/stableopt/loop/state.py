@@ -160,8 +160,7 @@ class State(ReadOnly, Generic[Index]):
         c = -math.sqrt(self.beta if beta is None else beta)
         if self.like:  # imagined, for another suggestion
             return self.setting.solver(self.t, brief=True).worst(decision, self._bound(c), self._hints)
-        usual = -math.sqrt(self.beta)  # a query needs its decision's guarantee next
-        return self.judge.worst(decision, c) if c == usual else self.judge.pair(decision, (c, usual))[0]
+        return self.judge.attacked(decision, c)
 
     def guarantees(self, decisions: Sequence[Index]) -> list[float]:
         """The smallest lcb of each of these decisions; of several they are found together, which takes less time."""
@@ -231,7 +230,7 @@ class State(ReadOnly, Generic[Index]):
         bound = self.intersected.lower if intersected and self.intersected is not None else self.lcb
         best = self._solver.best(list(dict.fromkeys(self.tried())), bound, self._hints)
         if best.exact and not intersected:  # the report needs its worst case next
-            self.judge.knows(best, -math.sqrt(self.beta))
+            self.judge.knows(best)
         return best.decision
 
     @cached_property
@@ -243,7 +242,7 @@ class State(ReadOnly, Generic[Index]):
             return found
         value = min(found.value, self.judge.bracket(found.decision)[0].value)  # a report needs these next
         better = self.judge.better(self._contenders, -math.sqrt(self.beta), value)
-        return found if better is None else better._replace(others=found.others)
+        return found._replace(value=value) if better is None else better._replace(others=found.others)
 
     def expected(self) -> Index:
         """The decision with the largest worst-case posterior mean, of all whose expected margins are 0 or more."""
@@ -305,18 +304,12 @@ class State(ReadOnly, Generic[Index]):
 
     def _bound(self, c: float) -> object:
         """The function mean + c·std, in the form that the setting's solver takes."""
-        if c not in self._bounds:
-            self._bounds[c] = self.posterior.bound(c)
-        return self._bounds[c]
+        return self.judge.bound(c)
 
     @property
     def exploring(self) -> object:
         """ucb with the β that explores."""
         return self._bound(math.sqrt(self.explore))
-
-    @cached_property
-    def _bounds(self) -> dict[float, object]:
-        return {}
 
     @cached_property
     def _bolder(self) -> dict[float, State[Index]]:
@@ -330,11 +323,7 @@ class State(ReadOnly, Generic[Index]):
     @cached_property
     def judge(self) -> Judge[Index]:
         """The worst cases of decisions, with the β that certifies and others."""
-        return Judge(self._bound, self._at, math.sqrt(self.beta), self._solver, self._hints)
-
-    def _at(self, c: float, point: Index) -> float:
-        mean, variance = self.moments([point])
-        return float(mean[0] + c * np.sqrt(variance[0]))
+        return Judge(self.posterior, math.sqrt(self.beta), self._solver, self._hints)
 
     def _from(self, search: str) -> Hints[Index]:
         """Hints for one of the searches above: where those of almost equal states ended, or all there are."""

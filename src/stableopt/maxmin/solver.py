@@ -217,6 +217,10 @@ class Region(Adversary, Protocol):
         """Whether each discrete variable has so few values that `other_decisions` has all others of each."""
 
     @property
+    def choices(self) -> float:
+        """How many combinations of discrete values there are; 1 without any."""
+
+    @property
     def relaxed(self) -> Region | None:
         """The same region with real numbers in place of whole ones, which then have a slope; None if there are none."""
 

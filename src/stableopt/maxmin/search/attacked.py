@@ -45,6 +45,10 @@ class Carrying(ReadOnly):
         return self.region.few
 
     @property
+    def choices(self) -> float:
+        return self.region.choices
+
+    @property
     def curved(self) -> bool:
         return self.region.curved
 

@@ -9,9 +9,9 @@ worst case, and so on. The solver sees a function of points with its gradient; i
     polish    the best few go on alone, each with an exchange of worst cases              `exchange`
     inner     the worst case of a decision, which all of these need                       `inner`
 
-Few decisions are judged one by one instead, by upper bounds first. Whole numbers have no slope. A few of them are all
-tried; where they are very many, a search in which they are real numbers goes first, and the whole numbers around its
-answer are starts of the search itself.
+Few decisions are judged one by one instead, by upper bounds first. Whole numbers have no slope. Where discrete values
+have many combinations, a search in which whole numbers are real goes first, and the whole numbers around its answer are
+starts of the search itself; for a suggestion only if one of them has very many values.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
 
 _HINTED = 100  # points of the hints that a search tries as worst cases
 _TOGETHER = 4  # decisions that are judged at a time
+_COMBINED = 64  # combinations of discrete values that a scan meets in any case
 _SCREENED = 64  # decisions that are bounded from above at a time
 _REMEMBERED = 6  # of the first decisions, which may be good for a function that is almost the same
 
@@ -52,8 +53,9 @@ class Prepared:
         self.spread = region.scenarios(self.plan.full(1).scan, seed)
         self._scan = Scan(self.plan, self.spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
-        # A few whole numbers are found by trying them all.
-        relaxed = None if self._all is not None or region.few else region.relaxed
+        # Where discrete values have few combinations, all of them are scanned; a suggestion makes do with less.
+        needed = self._all is None and region.choices > _COMBINED and not (brief and region.few)
+        relaxed = region.relaxed if needed else None
         self.relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
 
     def climbed(self, inner: InnerSearch, starts: Array) -> list[Ascended]:

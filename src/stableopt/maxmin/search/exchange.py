@@ -32,7 +32,7 @@ Where it comes from
     Nohadani and Teo (2010). They move along one direction; the climb follows the replies to where they balance.
 
 At the end of the file is what exchanges are for: `polish` sends the best few decisions of a front on alone, then
-discrete neighbours of the winner are tried, and at last all that were scanned and may be better.
+discrete neighbours of the winner are tried, and at last what was scanned and may be better.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array
+from stableopt.base.arrays import Array, Mask
 from stableopt.maxmin.search.front import SAME, Bounded
 from stableopt.maxmin.search.inner import POLLED
 from stableopt.maxmin.search.looking import Look, Looking, Minima, Place
@@ -58,7 +58,8 @@ _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
 _NEARBY = 0.05  # radius of the first box of an exchange from where a search for almost the same function ended
 _FEW = 3  # turns from where a search for almost the same function ended, for a suggestion
-_LOOKS, _OPEN, _JUDGED = 6, 128, 8  # at decisions that may be better: how often, and how many are screened and judged
+_LOOKS = 6  # at decisions that were scanned and may be better
+_OPEN, _JUDGED = 128, 8  # of these are screened and judged at a time
 _EACH = 0.1  # of the budget: what the decision of another hill has to climb with, at least
 _JUMPS = 20  # from one decision to a discrete neighbour, at most
 
@@ -77,10 +78,11 @@ class Candidate(NamedTuple):
 class Exchange:
     """The way of one decision to a local max-min, see the head of this file."""
 
-    def __init__(self, place: Place, start: Candidate, T: Array) -> None:
+    def __init__(self, place: Place, start: Candidate, T: Array, radius: float | None = None) -> None:
         """From a decision with the lowest value found for it, and with replies that have the targets T (m, P)."""
         self.oracle, self.region, self.plan = place.oracle, place.region, place.plan
-        self.start, self.T, self.radius = start, T, self.plan.radius
+        self.start, self.T = start, T
+        self.radius = self.plan.radius if radius is None else radius
         self.x, self.s, self.v = start.x, start.s, start.value
         self.towards = start.x  # where the last climb led
         self.turn, self.cut = 0, False  # how many there were, and whether the budget ended them
@@ -132,7 +134,8 @@ class Exchange:
 
     def _joins(self, rival: Candidate, above: float) -> bool:
         """Whether the climb led to where the rival ended, and promises hardly more."""
-        return above <= rival.value + _NEAR * self.oracle.scale and same_hill(self.oracle, self.towards, rival.x)
+        there = same_hill(self.oracle, self.towards, rival.x)
+        return bool(there and above <= rival.value + _NEAR * self.oracle.scale)
 
     def _arrived(self, trial: Array, above: float) -> bool:
         """Whether nothing is to be gained on the active replies: x' is x, or u is v."""
@@ -263,10 +266,10 @@ def polish(place: Place, front: Ascended) -> Looking[Candidate]:
     return best._replace(agreed=len(ends) > 1 and all(same_hill(oracle, end, best.x) for end in ends))
 
 
-def same_hill(oracle: Oracle, x: Array, other: Array) -> bool:
-    """Whether two decisions are on the same hill."""
-    away = np.abs(x - other)
-    return bool(away.max(initial=0.0) < SAME and not away[~oracle.movable].any())
+def same_hill(oracle: Oracle, X: Array, other: Array) -> Mask:
+    """Whether decisions (..., d) are on the same hill as another one."""
+    away = np.abs(X - other)
+    return np.asarray((away.max(axis=-1, initial=0.0) < SAME) & ~away[..., ~oracle.movable].any(axis=-1))
 
 
 def with_discrete_neighbours(place: Place, best: Candidate) -> Looking[Candidate]:
@@ -287,8 +290,8 @@ def with_discrete_neighbours(place: Place, best: Candidate) -> Looking[Candidate
 def not_below(place: Place, best: Candidate, scanned: Bounded) -> Looking[Candidate]:
     """The best decision, or a better one that was scanned, after an exchange from there.
 
-    With few scenarios an overrated decision outlives a good one. So all that may be better by what is known of them are
-    looked at again, those that promise most first.
+    With few scenarios an overrated decision outlives a good one. So those that may be better by what is known of them
+    are looked at again, the most promising ones first. If some are left, nobody knows that none of them is better.
     """
     X, above = scanned.X, scanned.above.copy()
     for _ in range(_LOOKS):
@@ -306,9 +309,12 @@ def not_below(place: Place, best: Candidate, scanned: Bounded) -> Looking[Candid
         place.remember(place.region.points(X[rows], starts.found.S[:, 0]), found)
         i = int(np.argmax(found))
         if found[i] > best.value:
+            above[same_hill(place.oracle, X, X[rows[i]])] = -np.inf  # they have their chance now
             place.oracle.budget.reserve(0.2)  # the rest of the search may have left nothing for this exchange
-            best = yield from _exchanged(place, starts, i, best)
-    return best
+            last, best = best, (yield from _exchanged(place, starts, i, best))
+            if best is not last:
+                best = yield from with_discrete_neighbours(place, best)
+    return best._replace(agreed=best.agreed and bool(above.max() <= best.value))
 
 
 def best_near(place: Place, X: Array) -> Looking[Candidate]:
@@ -332,10 +338,10 @@ class _Starts(NamedTuple):
     found: Minima
     T: Array
 
-    def exchange(self, place: Place, i: int) -> Exchange:
-        """An exchange from one of them."""
+    def exchange(self, place: Place, i: int, radius: float | None = None) -> Exchange:
+        """An exchange from one of them; ``radius`` of its first box, if that is not the usual one."""
         start = Candidate(self.X[i], self.found.S[i, 0], float(self.found.V[i, 0]))
-        return Exchange(place, start, self.T[i])
+        return Exchange(place, start, self.T[i], radius)
 
 
 def _sound(place: Place, X: Array) -> Looking[_Starts]:
@@ -348,9 +354,7 @@ def _exchanged(
     place: Place, starts: _Starts, i: int, best: Candidate | None, radius: float | None = None
 ) -> Looking[Candidate]:
     """The best decision so far, or where an exchange from start i leads if that is better."""
-    exchange = starts.exchange(place, i)
-    exchange.radius = exchange.radius if radius is None else radius
-    end = yield from exchange.run(best)
+    end = yield from starts.exchange(place, i, radius).run(best)
     if best is None or (end is not None and end.value > best.value):
         assert end is not None  # only a rival ends an exchange early
         return end

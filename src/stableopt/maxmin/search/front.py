@@ -177,11 +177,13 @@ class Scan:
         self.first = np.concatenate([spread[: _FIRST.get(region.width, 1)], other[:_ALTERNATIVES]])
         # A climb does not change discrete coordinates, so with these more decisions are needed to begin with.
         filling = 0.28 if len(region.other_decisions(x)) else 0.07
-        tried = len(self.first) + _EVERYWHERE
-        X = region.decisions(max(8, int(filling * plan.budget / tried**0.5)), seed)
-        # An adversary can do less at an edge, and least in a corner: worst cases rise steeply there.
-        ends = np.where(movable(region), np.round(X[:_CORNERS]), X[:_CORNERS])
-        self.filling = np.concatenate([X, np.unique(ends, axis=0)])
+        each = len(self.first) + (_EVERYWHERE if region.width else 0)
+        self.filling = region.decisions(max(8, int(filling * plan.budget / each**0.5)), seed)
+        if movable(region).any():
+            # An adversary can do less at an edge, and least in a corner: worst cases rise steeply there.
+            X = self.filling[:_CORNERS]
+            corners = np.unique(np.where(movable(region), np.round(X), X), axis=0)
+            self.filling = np.concatenate([self.filling, corners])
 
     def front(self, inner: InnerSearch, starts: Array) -> Front:
         """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios."""

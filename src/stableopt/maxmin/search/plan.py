@@ -14,7 +14,7 @@ from stableopt.base.arrays import Array, low_discrepancy
 from stableopt.maxmin.solver import Region
 
 
-def usual_budget(dim: int, *, brief: bool = True) -> int:
+def usual_budget(dim: int, *, brief: bool) -> int:
     """How often F is evaluated in one search with so many coordinates on either side: `benchmarks.accuracy`.
 
     A report gets more than a suggestion where there are few coordinates: there it takes little time.
@@ -78,7 +78,7 @@ class Plan:
     @cached_property
     def ample(self) -> bool:
         """Whether there is as much as a suggestion with few observations has."""
-        return self.budget >= usual_budget(max(self.region.dim, self.region.width))
+        return self.budget >= usual_budget(max(self.region.dim, self.region.width), brief=True)
 
     @cached_property
     def sound(self) -> Effort:

@@ -180,6 +180,10 @@ class SpaceRegion(SpaceMovers):
         return all(v.settings is None or len(v.settings) <= MANY for v in self.space.parts)
 
     @cached_property
+    def choices(self) -> float:
+        return math.prod(float(len(v.settings)) for v in self.space.parts if v.settings is not None)
+
+    @cached_property
     def relaxed(self) -> SpaceRegion | None:
         parts = [_continuous(v) for v in self.space.parts]
         whole = any(a is not b for a, b in zip(parts, self.space.parts, strict=True))
