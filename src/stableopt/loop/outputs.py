@@ -290,9 +290,10 @@ class Limits(ReadOnly, Generic[Index]):
         for limit, low, high in zip(
             self.each, self.worst(decision, "lower"), self.worst(decision, "upper"), strict=True
         ):
-            lower, upper = low.value, high.value
+            point, lower, upper = low.point, low.value, high.value
             if not (low.exact and high.exact):
                 others = limit.bounds([high.point, low.point])
+                point = high.point if others[0][0] < lower else point
                 lower, upper = min(lower, float(others[0][0])), min(upper, float(others[1][1]))
-            found.append((limit, low.point, min(lower, upper) * limit.scale, upper * limit.scale))
+            found.append((limit, point, min(lower, upper) * limit.scale, upper * limit.scale))
         return found
