@@ -274,7 +274,7 @@ class Audit(Result[Decision]):
     def report(self) -> Report:
         """The optimiser's own report on the decision, which maximises."""
         state, decision = self._state, self.optimizer.algorithm.reporting.choose(self._state)
-        worst, upper = state.judge.brackets([decision])[0]
+        worst, upper = state.judge.bracket(decision)
         places = state.setting.translation.decision(decision), state.setting.translation.point(worst.point)
         bounds = worst.value, upper, math.inf
         limits = audited(state, decision) if state.constraints else (None, ())

@@ -95,14 +95,15 @@ class Judge(Generic[Index]):
         self, decisions: Sequence[Index], c: float, count: int, above: float
     ) -> list[tuple[Choice[Index], float]]:
         """The best of these decisions by one bound: of those that seem to be, until none that is left can be."""
+
+        def end(known: tuple[Choice[Index], float]) -> float:
+            return known[0].value if c < 0 else known[1]
+
         asked = max(_RIVALS, count)
         while True:
             found = self._solver.leading(decisions, self.bound(c), asked, self._hints, above)
-            judged = [self.bracket(choice.decision) for choice in found]
-            judged.sort(key=lambda each: -(each[0].value if c < 0 else each[1]))
-            last = judged[:count][-1:]
-            complete = len(found) < asked or (last[0][0].value if c < 0 else last[0][1]) >= found[-1].value
-            if complete or found[0].exact:
+            judged = sorted((self.bracket(choice.decision) for choice in found), key=end, reverse=True)
+            if len(found) < asked or found[0].exact or end(judged[count - 1]) >= found[-1].value:
                 return judged[:count]
             asked *= 4
 
