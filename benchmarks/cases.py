@@ -178,7 +178,7 @@ def experiments() -> list[Row]:
     for name, limit in limits.items():
         few = ["--runs", str(pairs)] if name == "robot" else []
         with TemporaryDirectory() as out:
-            command = [sys.executable, "-m", "stableopt.cli", "reproduce", name, "--full", "--out", out, *few]
+            command = [sys.executable, "-m", "stableopt", "reproduce", name, "--full", "--out", out, *few]
             start = perf_counter()
             subprocess.run(command, check=True, stdout=sys.stderr)
             seconds = perf_counter() - start

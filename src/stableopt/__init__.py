@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from stableopt.campaign.campaign import Campaign
     from stableopt.campaign.comparison import Comparison
     from stableopt.campaign.events import Trial
-    from stableopt.campaign.results import Assessment, Audit, Profile, Result
+    from stableopt.campaign.profile import Profile
+    from stableopt.campaign.results import Assessment, Audit, Result
     from stableopt.campaign.widening import Widest, widest
     from stableopt.loop.answers import Query, Report
     from stableopt.loop.constraints import Constraint
@@ -59,7 +60,8 @@ else:
         "campaign.campaign": "Campaign",
         "campaign.comparison": "Comparison",
         "campaign.events": "Trial",
-        "campaign.results": "Assessment, Audit, Profile, Result",
+        "campaign.profile": "Profile",
+        "campaign.results": "Assessment, Audit, Result",
         "campaign.widening": "Widest, widest",
         "loop.answers": "Query, Report",
         "loop.constraints": "Constraint",

@@ -49,7 +49,7 @@ def test_what_is_kept_is_what_the_problems_say():
         assert (violation <= SLACK) == (told["violation"] <= SLACK) or abs(violation) < 1e-4
 
 
-def test_the_page_shows_what_is_kept_of_ours():
+def test_the_page_shows_what_is_kept():
     page = (Path(__file__).parents[2] / "docs" / "constraints.md").read_text(encoding="utf-8")
-    lines = [line for line in command.table(command.load(None)).splitlines() if "| ours |" in line]
-    assert len(lines) == len(PROBLEMS) and all(line in page for line in lines)
+    rows = command.table(command.load(None)).splitlines()[2:]
+    assert sum("| ours |" in row for row in rows) == len(PROBLEMS) and "\n".join(rows) in page

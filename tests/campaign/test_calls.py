@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import pickle
+import re
 import sys
 import warnings
 from types import SimpleNamespace
@@ -144,7 +145,11 @@ def test_a_person_can_read_the_result(result):
     )
     for word in words:
         assert word in text
-    assert f"{result.worst_case.lower:.4g}" in text and "(searched" in text
+    shown = re.search(r"between (\S+) and (\S+),", text).groups()
+    assert [float(bound) for bound in shown] == pytest.approx(
+        [result.worst_case.lower, result.worst_case.upper], rel=1e-3
+    )
+    assert "(searched" in text
 
 
 def test_names_change_nothing_but_the_form():
@@ -809,7 +814,9 @@ def test_robustness_has_its_price(result):
 def test_the_default_profile_goes_as_far_as_a_tolerance_makes_sense():
     answer = so.assess(FORMS["rows"], LINE, 0.7)
     assert [row.factor for row in answer.profile()] == [0.0, 0.25, 0.5, 0.75, 1.0, 1.25]
-    refused(lambda: answer.profile([2.0]), ValueError, "expected a tolerance no wider than its range", "got ±1.4")
+    refused(lambda: answer.profile([2.0]), ValueError, "expected factors of at most 1.428, got 2: beyond, a tolerance")
+    percent = so.assess(FORMS["rows"], LINE, "10%")
+    refused(lambda: percent.profile([0, 100]), ValueError, "expected factors of at most 9.999, got 100")
     for factors in ([-1.0], [NAN], [], "a", [[1.0]], [True]):
         refused(lambda factors=factors: answer.profile(factors), ValueError, "expected factors", "got")
 
@@ -975,6 +982,10 @@ BAD = [
     ("a tolerance on a category", call(ranges={"x": (0, 1), "k": ["a", "b"]}, tolerance={"k": 1}), ValueError, "expected a tolerance on floats and integers", "got one on ['k']"),
     ("a tolerance on candidates", call(ranges={"x": (0, 1), "k": so.Points([1.0, 2.0])}, tolerance={"k": 1}), ValueError, "expected a tolerance on floats and integers", "got one on ['k']"),
     *((f"tolerance {t!r}", call(tolerance={"x": t}), ValueError, "expected a tolerance of 'x'", f"got {t!r}") for t in (-0.1, NAN, INF, None, "a", "-2%", "100%", "x%", True, [0.1])),
+    ("a percentage of 100", call(tolerance={"x": "120%"}), ValueError, "(below 100%)", "got '120%'"),
+    ("a tolerance of an environment", call(tolerance={"x": 0.1, "w": 0.1}, environment={"w": (0, 1)}), ValueError, "expected tolerances of what is decided", "got one of 'w', which is an environment: leave it out"),
+    ("a tolerance of scenarios", call(tolerance={"w": 0.1}, environment=[{"w": 0.0}, {"w": 2.0}]), ValueError, "got one of 'w', which is an environment"),
+    ("a range in words", call(ranges={"x": ("0", "1")}), ValueError, "'x': expected two numbers", "got ('0', '1'), which look like numbers: (0, 1) is a range", "stableopt.Category(['0', '1'])"),
     ("too many tolerances", call(tolerance=[0.1, 0.1]), ValueError, "expected one tolerance, or one for each of 1", "got [0.1, 0.1]"),
     ("a percentage on a grid", call(ranges=so.Grid.linspace(0, 1, 5), tolerance="2%"), ValueError, "expected an uncertainty set", "got '2%'"),
     ("an environment of text", call(environment="wind"), ValueError, "expected an environment", "got 'wind'"),
@@ -988,7 +999,7 @@ BAD = [
     ("unknown name in data", call(data=([{"y": 0.5}], [1.0])), ValueError, "expected a point with the names ['x']", "got ['y']"),
     ("a name too many in data", call(data=([{"x": 0.5, "y": 0.5}], [1.0])), ValueError, "expected a point with the names ['x']", "got ['x', 'y']"),
     ("a column is missing", call(data={"y": [0.5], "value": [1.0]}), ValueError, "expected columns ['x']", "got none for ['x']"),
-    ("no column of values", call(data={"x": [0.5], "loss": [1.0]}), ValueError, "a column 'value'", "value=", "got ['x', 'loss']"),
+    ("no column of values", call(data={"x": [0.5], "loss": [1.0]}), ValueError, "a column 'value'", "value=", "got the columns ['x', 'loss']"),
     ("a variable named like the values", call(ranges={"value": (0, 1)}, data={"value": [0.5]}), ValueError, "expected another name", "got 'value'"),
     ("a table for unnamed ranges", call(ranges=[(0, 1)], data={"x": [0.5], "value": [1.0]}), ValueError, "expected named ranges"),
     ("columns of other lengths", call(data={"x": [0.5, 0.6], "value": [1.0]}), ValueError, "expected columns of one length", "got {'x': 2, 'value': 1}"),

@@ -111,6 +111,15 @@ def test_the_bounds_of_the_reported_decision_are_those_of_the_result():
 # ------------------------------------------------------------------------------------------ what was really done counts
 
 
+def test_settings_that_are_left_out_are_as_asked_for(place):
+    campaign = so.Campaign(LAB, OFF, **place)
+    first = campaign.ask()
+    told = campaign.tell(1, 1.0, at={"temperature": first.point["temperature"] + 1.0})
+    assert told.settings == first.point | {"temperature": first.point["temperature"] + 1.0}
+    assert campaign.correct(1, at={"ph": 5.0}).settings == told.settings | {"ph": 5.0}, "as they were told"
+    refused(lambda: campaign.correct(1, at={"pH": 5.0}), ValueError, "expected a point with the names", "'pH'")
+
+
 def test_a_trial_is_told_by_itself_by_its_number_or_by_its_settings(place):
     campaign = so.Campaign(LAB, OFF, **place)
     first, second, third, fourth = campaign.ask(4)
@@ -425,7 +434,7 @@ def test_the_next_experiments_from_a_spreadsheet(tmp_path):
 CSV = "temperature,ph,cycles,solvent,yield\n"
 WRONG_SHEETS = {
     "a wrong column": ("temp,ph,cycles,solvent,yield\n45,6,4,water,1\n", "got none for ['temperature']", "'temp'"),
-    "no values": ("temperature,ph,cycles,solvent\n45,6,4,water\n", "column 'yield'", "got ['temperature'"),
+    "no values": ("temperature,ph,cycles,solvent\n45,6,4,water\n", "column 'yield'", "got the columns ['temperature'"),
     "a unit": (CSV + "45,6,4,water,1\n44.5 C,6,4,water,1\n", "number for temperature", "'44.5 C'", "line 3 of lab.csv"),
     "another unit": (CSV + "45,6,4,water,1\n\n113,6,4,water,1\n", "between 20.0 and 90.0", "got 113", "line 4 of lab.csv"),
     "a wrong word": (CSV + "45,6,4,beer,1\n", "one of ['water', 'ethanol']", "'beer'", "line 2 of lab.csv"),
@@ -492,15 +501,27 @@ def test_an_optuna_study_can_be_given_where_data_can():
 
 
 @pytest.mark.parametrize(
+    ("ranges", "tolerance"), [({"n": so.Integer(0, 9)}, {"n": 0.5}), (so.Grid.linspace(0, 9, 10), 0.5)]
+)
+def test_a_tolerance_of_less_than_a_step_is_remarked_on_once(ranges, tolerance, place):
+    with warnings.catch_warnings(record=True) as remarks:
+        warnings.simplefilter("always")
+        campaign = so.Campaign(ranges, tolerance, **place)
+        campaign.tell(campaign.ask(), 1.0)
+        assert campaign.result.decision is not None
+    assert ["less than one step" in str(remark.message) for remark in remarks] == [True]
+
+
+@pytest.mark.parametrize(
     ("call", "words"),
     [
         (lambda c: c.tell(1), ["expected a value, got none", "failed='why'"]),
-        (lambda c: c.tell(1, math.nan), ["expected a finite value", "failed=..."]),
-        (lambda c: c.tell(1, "12"), ["expected one number"]),
+        (lambda c: c.tell(1, math.nan), ["expected a finite value", "failed='why'"]),
         (lambda c: c.tell(1, {"yield": 1.0}), ["expected values for ['value']", "yield"]),
+        (lambda c: c.tell(1, "3.5"), ["expected one number as the value y", "got '3.5': failed='why' in place of a value"]),
+        (lambda c: c.tell(1, 1e200), ["expected a value y of at most 1e+140", "(failed='why' in place of a value"]),
         (lambda c: c.tell(1, 1.0, failed="no"), ["expected a value or failed=..., got both"]),
         (lambda c: c.tell(1, 1.0, noise=0.0), ["expected noise as a standard deviation above 0"]),
-        (lambda c: c.tell(1, 1e200), ["expected a value y of at most"]),
         (lambda c: c.tell(7, 1.0), ["expected a trial of this campaign (open: [1])", "got 7"]),
         (lambda c: c.tell(0, 1.0), ["expected a trial of this campaign"]),
         (lambda c: c.tell(True, 1.0), ["expected a trial of this campaign"]),
@@ -681,3 +702,20 @@ def test_notebooks_show_tables_and_everything_is_escaped():
     empty = so.Campaign(LINE, 0.1)
     assert "nothing is known yet" in empty.result._repr_html_() and repr(empty.result) == "Result(nothing is known yet)"
     assert empty._repr_html_().startswith("<table>")
+
+
+def test_of_a_table_that_has_grown_only_the_new_rows_are_added(tmp_path):
+    ranges, tolerance = {"temp": (20, 60), "ph": (4, 9)}, {"temp": 2, "ph": 0.3}
+    campaign = so.Campaign(ranges, tolerance, value="yield", seed=0)
+    trial = campaign.ask()
+    campaign.tell(trial, 2.5)
+    sheet = tmp_path / "sheet.csv"
+    sheet.write_text("temp,ph,yield\n30,6.5,4.9\n40,5,3\n40,5,3\n")
+    assert campaign.add(sheet, again=False) == [2, 3, 4]
+    assert campaign.add(sheet, again=False) == []
+    sheet.write_text("temp,ph,yield\n50,5,4\n30,6.5,4.9\n40,5,3\n40,5,3\n40,5,3\n")
+    assert campaign.add(sheet, again=False) == [5, 6]  # one more of the same is an experiment of its own
+    campaign.correct(2, 4.7)
+    assert campaign.add(sheet, again=False) == []  # what was corrected is not brought back
+    assert campaign.add(campaign.to_dataframe(), again=False) == [7]  # but the corrected row was never added
+    assert campaign.add(sheet) == [8, 9, 10, 11, 12]

@@ -55,7 +55,7 @@ def test_a_correction_keeps_what_it_does_not_name():
         ("another name", lambda b: b.tell(1, {"cost": 3.1, "strain": 1.0}), ValueError, "expected values for ['cost', 'stress', 'deflection'], got ['cost', 'strain']"),
         ("nothing", lambda b: b.tell(1, {}), ValueError, "expected values for"),
         ("nothing measured", lambda b: b.tell(1, {"cost": NAN, "stress": None}), ValueError, "expected a value, got none"),
-        ("infinite", lambda b: b.tell(1, {"cost": 1.0, "stress": math.inf}), ValueError, "expected a finite number as stress", "None if stress was not measured", "failed=..."),
+        ("infinite", lambda b: b.tell(1, {"cost": 1.0, "stress": math.inf}), ValueError, "expected a finite number as stress", "None if stress was not measured", "failed='why'"),
         ("a word", lambda b: b.tell(1, {"cost": 1.0, "stress": "high"}), ValueError, "expected a finite number as stress", "'high'"),
         ("a value that failed", lambda b: b.tell(1, {"cost": 1.0}, failed="broken"), ValueError, "got both"),
     ]
@@ -134,6 +134,24 @@ def test_a_constraint_that_f_did_not_return_ends_the_call_and_nothing_is_told(re
         call, TypeError, "expected the function to return numbers for ['cost', 'stress'] by name", f"got {returned!r}"
     )
     assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "returned", "meant"),
+    [
+        (("value",), {"cost": 1.0}, ": did you mean value='cost'?"),
+        (("csot",), {"mass": 2.0, "cost": 1.0}, ": did you mean value='cost'?"),
+        (("value", "stress"), {"stress": 2.0, "cost": 1.0}, ": did you mean value='cost'?"),
+        (("cost", "sress"), {"cost": 1.0, "mass": 3.0, "stress": 2.0}, ": there is no 'sress': did you mean 'stress'?"),
+        (("cost", "stress"), {"cost": 1.0, "mass": 2.0}, ": there is no 'stress'"),
+        (("cost", "stress"), {"stress": 1.0}, ": there is no 'cost'"),
+        (("cost",), {"cost": "1.0", "mass": 2.0}, "at [0.5]"),
+    ],
+)
+def test_a_name_that_f_did_not_return_is_answered_with_the_one_that_was_meant(names, returned, meant):
+    with pytest.raises(TypeError) as caught:
+        Measuring(lambda point: returned, names)(np.array([0.5]))
+    assert str(caught.value).endswith(meant)
 
 
 # ----------------------------------------------------------------------------------------------------------- data

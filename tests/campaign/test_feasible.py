@@ -250,3 +250,17 @@ def test_contenders_are_those_that_may_keep_all_limits_in_every_corner():
     found = so.minimize(f, ranges, tolerance, value="v", constraints={"s": (None, 2.0)}, evaluations=14, seed=0)
     contenders = found.done().prospects.decisions[1:]
     assert len(contenders) and found.state.limits.smallest_of(contenders, "upper").min() >= 0
+
+
+def test_what_hardly_can_keep_a_limit_is_not_chosen_for_being_unknown():
+    """10/(a b) is at least 1.1, and must be at most ½: of all decisions, (3, 3) comes closest."""
+    rng = np.random.default_rng(1)
+
+    def f(point):
+        return {"cost": point["a"] ** 2 + point["b"], "stress": 10 / (point["a"] * point["b"]) + 0.02 * rng.normal()}
+
+    ranges, tolerance = {"a": (0.5, 3), "b": (0.5, 3)}, {"a": 0.1, "b": 0.1}
+    limits = {"stress": (None, 0.5)}
+    found = so.minimize(f, ranges, tolerance, value="cost", constraints=limits, evaluations=20, seed=1)
+    assert found.feasible in ("unknown", "impossible")
+    assert found.decision == pytest.approx({"a": 3.0, "b": 3.0}, abs=0.1)

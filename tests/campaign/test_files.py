@@ -154,9 +154,14 @@ def test_a_file_without_its_first_event_is_damaged(file):
 def test_a_file_that_is_not_there_is_not_made_by_opening_it(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"nowhere\.db, which is not there"):
         so.Campaign.open(tmp_path / "nowhere.db")
-    with pytest.raises(OSError, match=r"cannot be created, and nothing was recorded"):
+    with pytest.raises(FileNotFoundError, match=r"expected the file of a campaign in a folder, got .*no is not there$"):
         so.Campaign(LINE, 0.1, file=tmp_path / "no" / "lab.db")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_no_file_of_a_campaign(tmp_path):
+    for call in (lambda: so.Campaign.open(tmp_path), lambda: so.Campaign(LINE, 0.1, file=tmp_path)):
+        refused(call, IsADirectoryError, "expected the file of a campaign", f"got {tmp_path}, which is a folder: add")
 
 
 def test_a_campaign_that_was_closed_says_how_to_go_on(file):
@@ -281,3 +286,17 @@ def test_a_file_that_was_begun_with_other_defaults_goes_on(tmp_path):
         so.Campaign(ranges, 0.1, file=path, explore=0.8)
     with pytest.raises(ValueError, match="another tolerance: "):
         so.Campaign(ranges, 0.2, file=path)
+
+
+def test_a_call_that_is_refused_before_anything_is_told_leaves_no_file(tmp_path):
+    """It would refuse the corrected call, since that has other words."""
+    path, f = tmp_path / "run.db", lambda point: {"yield": point["x"]}
+    with pytest.raises(TypeError, match="did you mean value='yield'"):
+        so.maximize(f, {"x": (0, 1)}, 0.1, file=path, value="yeild", evaluations=4)
+    with pytest.raises(ValueError, match="got the columns"):
+        so.maximize(f, {"x": (0, 1)}, 0.1, file=path, value="yield", evaluations=4, data={"x": [0.5], "yeild": [1.0]})
+    assert not list(tmp_path.iterdir())
+    assert so.maximize(f, {"x": (0, 1)}, 0.1, file=path, value="yield", evaluations=4).state.t == 4
+    with pytest.raises(ValueError, match="another value needs another file"):
+        so.maximize(f, {"x": (0, 1)}, 0.1, file=path, value="yeild", evaluations=5)
+    assert so.Campaign.open(path).counts["done"] == 4

@@ -54,6 +54,11 @@ def test_a_drift_with_time_is_noticed():
     assert not found.trusted and "drift" in found.words
 
 
+def test_values_that_are_all_equal_say_so_and_do_not_drift():
+    found = so.assess({"x": np.linspace(0, 1, 25), "value": np.full(25, 1000.0)}, {"x": (0, 1)}, {"x": 0.1}).health
+    assert not found.trusted and "all 25 values are equal" in found.words
+
+
 def test_few_values_are_too_early_and_no_error():
     for count in range(1, 9):
         found = checked(smooth(ORDER[:count]), so.Learned())

@@ -144,3 +144,35 @@ def test_contenders_fill_what_a_thin_rule_allows():
     decisions = np.array([list(c.decision.values()) for c in found.done().contenders])
     assert len(decisions) > 8 and np.ptp(decisions, axis=0).min() > 0.3
     assert all(RULES["thin"][0](dict(zip(CUBE, d, strict=True))) for d in decisions.tolist())
+
+
+@pytest.mark.parametrize("domain", [so.Grid.linspace(0, 1, 21), so.Space([(0.0, 1.0)])], ids=["list", "space"])
+@pytest.mark.parametrize("algorithm", so.ALGORITHMS)
+def test_no_algorithm_asks_for_or_reports_what_is_not_allowed(domain, algorithm):
+    """f rises, so that all of them would like to go where they must not."""
+    model = so.GP(so.SE(0.2), noise=0.05)
+    optimizer = so.Optimizer(domain, so.Ball(0.05), model, where=lambda d: d[0] <= 0.35, algorithm=algorithm, seed=0)
+    for _ in range(3):
+        for query in optimizer.ask(4):
+            assert query.decision[0] <= 0.35
+            optimizer.tell(query, float(query.point[0]))
+    known = optimizer.report()
+    assert known.decision[0] <= 0.35 and known.lower <= known.upper <= known.optimum_upper + 1e-9
+
+
+def test_workers_of_a_short_list_get_allowed_decisions():
+    optimizer = so.Optimizer(
+        so.Grid.linspace(0, 1, 11), so.Ball(0.1), so.GP(so.SE(0.2), 0.05), where=lambda d: d[0] < 0.35
+    )
+    optimizer.tell([[0.1], [0.3]], [0.0, 1.0])
+    assert all(query.decision[0] < 0.35 for query in optimizer.ask(8))
+
+
+def test_past_decisions_that_are_not_allowed_are_left_out_and_counted():
+    x = np.linspace(0, 1, 11)
+    data = {"x": x, "value": x}
+    some = so.assess(data, {"x": (0, 1)}, {"x": 0.02}, where=lambda d: d["x"] <= 0.45)
+    assert [d["x"] for d, _, _ in some.decisions] == pytest.approx([0.4, 0.3, 0.2, 0.1, 0.0])
+    assert "5 decisions (6 that where=... does not allow left out)" in str(some)
+    none = so.assess(data, {"x": (0, 1)}, {"x": 0.02}, where=lambda d: 0.41 <= d["x"] <= 0.49)
+    assert none.decisions == [] and 0.41 <= none.decision["x"] <= 0.49

@@ -211,3 +211,8 @@ def test_bad_questions_are_refused_before_anything_is_measured():
     own = so.Within(lambda x, z: abs(x - z).max() < 0.1, lambda x, z: x)
     refused(lambda: so.widest(never, line, own, at_least=1), ValueError, "expected a set with a size", "your own")
     refused(lambda: OptimisticFactor(math.nan), ValueError, "expected at_least", "got nan")
+
+
+def test_a_specification_that_everything_keeps_is_said_without_infinity():
+    found = so.widest(lambda p: -((p["x"] - 0.3) ** 2), {"x": (0, 1)}, {"x": 0.1}, at_least=-5, evaluations=8, seed=0)
+    assert "that is all that fits" in str(found) and "inf" not in str(found)

@@ -93,7 +93,7 @@ def test_a_read_only_folder_ends_with_exit_code_2_and_nothing_written(read_only,
 
 def test_version_is_the_package_s():
     result = subprocess.run(
-        [sys.executable, "-m", "stableopt.cli", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "stableopt", "--version"], capture_output=True, text=True, check=True
     )
     assert result.stdout.split() == ["stableopt", stableopt.__version__]
 

@@ -67,8 +67,12 @@ def test_the_table_of_the_page_names_all_commands():
 
 
 def test_a_report_can_be_a_page(book):
+    assert "expected at least one value to go by" in run("report", "--html", "--out", "page.html", code=2)
+    assert not Path("page.html").exists(), "as without a page"
+    run("tell", "new", "3", "--at", "temp=30", "--at", "solvent=water")
+    assert "no is not there" in run("report", "--html", "--out", "no/page.html", code=2)
     assert run("report", "--html", "--out", "page.html").strip() == "wrote page.html"
-    assert "Nothing is known yet" in Path("page.html").read_text(encoding="utf-8")
+    assert "Best so far" in Path("page.html").read_text(encoding="utf-8")
 
 
 def test_from_the_first_line_to_the_decision(book):
@@ -80,7 +84,7 @@ def test_from_the_first_line_to_the_decision(book):
     assert from_json("tell", "3", "--failed", "crystals")[0]["why"] == "crystals"
     assert "told by" in (again := run("tell", "1", "5", code=2)) and "stableopt correct 1 ... replaces that" in again
     assert from_json("correct", "1", "12.1")[0]["value"] == 12.1
-    assert "stableopt correct 1 --failed ... takes its value back" in run("abandon", "1", code=2)
+    assert "stableopt correct 1 --failed 'why' takes its value back" in run("abandon", "1", code=2)
     four = from_json("ask")[0]
     assert from_json("status")["open"] == [four]
     assert from_json("abandon", "4", "--why", "no water")[0]["status"] == "abandoned"
@@ -111,9 +115,11 @@ def test_constraints_are_typed_told_and_shown_by_name(folder):
     assert from_json("tell", "3", "stress=15")[0]["cost"] is None
     assert from_json("correct", "2", "stress=13.5", "tilt=0")[0]["cost"] == 2
     assert from_json("correct", "1", "tilt=none")[0]["tilt"] is None
-    assert "by name" in run("correct", "1", "3", code=2)
+    assert "by name, such as cost=3 stress=..., got 3" in run("correct", "1", "3", code=2)
+    assert "none if cost was not measured, --failed 'why' if" in run("correct", "1", "cost=1e400", "tilt=1", code=2)
     assert "twice" in run("correct", "1", "stress=3", "stress=4", code=2)
     assert "['cost', 'stress', 'tilt']" in run("correct", "1", "strain=3", code=2)
+    assert "did you mean 'stress'?" in run("correct", "1", "stres=3", code=2)
     report = from_json("report")
     assert report["feasible"] in ("likely", "unknown") and report["constraints"]["stress"]["lowest"] is None
     assert "limits" in run("report") and "stress" in run("export").splitlines()[0]
@@ -182,16 +188,17 @@ def test_what_is_written_is_read_again(table):
     ("line", "words"),
     [
         ("tell 1 x", "expected a number, got 'x'"),
-        ("tell 1 12,4", "expected a number, got '12,4'"),
+        ("tell 1 12,4", "expected a number, got '12,4': decimals have a point, as in 12.4"),
+        ("tell 1 1e400", "expected a finite value y, got inf: --failed 'why' in place of a value if there is none$"),
         ("tell 1.5 3", "expected the number of a trial"),
         ("tell 9 3", r"expected a trial of this campaign \(open: \[1, 2\]\), got 9"),
         ("tell 1", "expected a value, got none: stableopt tell 7 12.4, or stableopt tell 7 --failed 'why'"),
         ("tell 1 nan", "expected a finite value"),
         ("tell 1 3 --faild x", "unexpected extra argument|--faild"),
         ("tell 1 3 --at temp=500", "expected temp between 20.0 and 90.0, got 500"),
-        ("tell 1 3 --at tmp=50", r"expected one of the settings \['temp', 'solvent'\], got 'tmp'"),
+        ("tell 1 3 --at tmp=50", r"expected a point with the names \['temp', 'solvent'\], got .*did you mean 'temp'"),
         ("tell 1 3 --at temp", "expected name=value, got 'temp'"),
-        ("tell 1 3 --failed why", "expected a value or failed=..., got both"),
+        ("tell 1 3 --failed why", "expected a value or --failed 'why', got both"),
         ("correct 1 3", "expected a trial with an outcome, got trial 1, which is open"),
         ("abandon 7", "expected a trial of this campaign"),
         ("report", "expected at least one value to go by"),
@@ -201,6 +208,12 @@ def test_what_is_written_is_read_again(table):
         ("init -b n.toml --range temp=2:1", "expected low < high"),
         ("init -b n.toml --range temp", "expected name=value"),
         ("init -b n.toml --range temp=5", "expected a range such as 20:90"),
+        ("init -b n.toml --range temp=1,5", "temp: expected a range such as 20:90, or choices .* got '1,5'"),
+        (
+            "init -b n.toml --range n=1:12:interger",
+            "n: expected a step .* log or integer .*did you mean 'integer'",
+        ),
+        ("init -b n.toml --range n=1:1,2", "n: expected a number, got '1,2': decimals have a point"),
         ("init -b n.toml --range temp=1:2 --tolerance tmp=1", "tmp"),
         ("status -b none.toml", "stableopt init begins one"),
     ],
@@ -217,7 +230,8 @@ def test_what_cannot_be_meant_is_refused_with_one_line_and_nothing_changes(book,
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("temp,solvent\n30,water\n", "expected .* with a column 'value'"),
+        ("temp,solvent\n30,water\n", r"expected a column 'value' .* got the columns \['temp', 'solvent'\]$"),
+        ("temp,solvent,valeu\n30,water,3\n", r"got the columns \['temp', 'solvent', 'valeu'\]: did you mean 'valeu'\?"),
         ("temp,salt,value\n30,water,3\n", r"got none for \['solvent'\]"),
         ("temp,solvent,value\n30,water,3\n30,water\n", "got 2 .in line 3 of r.csv"),
         ("temp,solvent,value\n30,water,3\n300,water,3\n", "between 20.0 and 90.0, got 300.0 .in line 3 of r.csv"),
@@ -225,7 +239,7 @@ def test_what_cannot_be_meant_is_refused_with_one_line_and_nothing_changes(book,
         ("temp,solvent,value\n30,water,3\n40,beer,3\n", "'beer' .in line 3 of r.csv"),
         ("temp,solvent,value\n30,water,three\n", "'three' for 'value' .in line 2 of r.csv"),
     ],
-    ids=["no values", "wrong column", "short line", "unit", "unit as text", "choice", "value"],
+    ids=["no values", "misspelt values", "wrong column", "short line", "unit", "unit as text", "choice", "value"],
 )
 def test_a_wrong_table_is_refused_with_the_line_and_nothing_changes(book, content, words):
     (book / "r.csv").write_text(content, encoding="utf-8")
@@ -273,6 +287,11 @@ def test_a_change_that_contradicts_data_is_refused_with_the_trials(book):
         ("minimize = false", "minimise = false", "expected some of .*minimise"),
         ("temp = [20, 90]", "temp = [20, 90", "expected TOML in stableopt.toml: .*line"),
         ("temp = [20, 90]", "temp = {low = 20, hihg = 90}", "expected temp with low, high"),
+        (
+            "temp = [20, 90]",
+            'temp = ["20", "90"]',
+            r"which look like numbers: \(20, 90\) is .*\{choices = \['20', '90'\]\}",
+        ),
         ("[ranges]", "[range]", r"with a table \[ranges\]"),
     ],
 )

@@ -131,7 +131,7 @@ class CommandKills:
         self._usual = time.monotonic() - begin  # so that about half of the commands come to their end
 
     def _command(self, *words: str) -> list[str]:
-        return [sys.executable, "-m", "stableopt.cli", *words, "--json", "-b", str(self.folder / "lab.toml")]
+        return [sys.executable, "-m", "stableopt", *words, "--json", "-b", str(self.folder / "lab.toml")]
 
     def one_more(self) -> None:
         """A command that is killed, and a look at what is left."""

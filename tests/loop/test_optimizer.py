@@ -36,6 +36,7 @@ from stableopt import (
     Rectangle,
     Space,
 )
+from stableopt.loop.answers import ends, readable
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.rules import BestIntersected, BestSoFar, LargestUcb, OptimisticPessimistic, ReportingRule
 from stableopt.loop.updates import after
@@ -703,3 +704,31 @@ def test_data_from_before_the_first_query_are_no_candidates():
     optimizer.tell([0.5], 0.0)
     tried = [optimizer.state.setting.translation.decision(i)[0] for i in optimizer.state.tried()]
     assert tried == [query.decision[0], 0.5]
+
+
+@pytest.mark.parametrize(
+    ("space", "tolerance", "point", "shown"),
+    [
+        (so.Space({"x": (0.0, 1.0)}), 0.05, {"x": 0.123456}, "x = 0.1235"),
+        (so.Space({"nm": (1549.0, 1551.0)}), 0.02, {"nm": 1550.37123}, "nm = 1550.371"),
+        (so.Space({"x": (0.0, 1.0)}), 1e-6, {"x": 0.12345678}, "x = 0.1234568"),
+        (
+            so.Space({"f": so.Float(1.0, 1e6, log=True), "n": so.Integer(1, 9)}),
+            0.5,
+            {"f": 2345.678, "n": 3},
+            "f = 2345.68, n = 3",
+        ),
+        (so.Space({"f": (2.4e9, 2.4001e9)}), 1000.0, {"f": 2400050123.4}, "f = 2.4000501e+09"),
+    ],
+)
+def test_numbers_are_shown_as_finely_as_the_tolerance_needs(space, tolerance, point, shown):
+    columns = [name for name in space.labels if name != "n"]
+    optimizer = so.Optimizer(space, so.Rectangle(tolerance, columns=columns), so.Learned())
+    assert readable(point, optimizer.state.setting.columns.steps) == shown
+
+
+def test_bounds_are_shown_so_that_they_can_be_told_apart():
+    assert ends(4.9, 5.1) == ("4.9", "5.1")
+    assert ends(1e9 + 0.25, 1e9 + 0.75) == ("1000000000.2", "1000000000.8")
+    assert ends(3.0, 3.0) == ("3", "3") and ends(-math.inf, 2.0) == ("-inf", "2")
+    assert readable({"a": (1.0, 2.34567), "b": "c"}, (0.0, 1e-4, 0.0)) == "a = [1, 2.3457], b = 'c'"

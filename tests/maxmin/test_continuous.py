@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.accuracy.cells import case_of, cells
-from stableopt import GP, SE, Ball, Integer, Rectangle, Space
+from stableopt import GP, SE, Ball, Float, Integer, Rectangle, Space, Within
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.exchange import Exchange
 from stableopt.maxmin.search.front import Front
@@ -603,6 +603,39 @@ def test_descent_along_an_edge_does_not_slow_down(share):
     descent.advance(100, 1e-10)
     assert descent.S[0] == pytest.approx([-1.0, 0.0], abs=2e-3)
     assert (oracle.budget.used - used) / 2 <= 15
+
+
+def disc(radius):
+    """All points within a radius in the user's units, and the nearest of them: also in the user's units."""
+
+    def project(X, Z):
+        away = np.linalg.norm(Z - X, axis=1, keepdims=True)
+        return X + (Z - X) * np.minimum(1.0, radius / np.maximum(away, 1e-300))
+
+    return Within(lambda X, Z: np.linalg.norm(Z - X, axis=1) <= radius * (1 + 1e-9), project, vectorized=True)
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_descent_in_a_set_of_ones_own_knows_no_unit(log):
+    """A step against the slope, projected to what is the nearest in other units, may lead up, however short it is."""
+    space = Space([Float(1.0, 500.0, log), Float(1.0, 15.0)])
+    region, x = SpaceRegion(space, disc(5.0)), space.encode([60.0, 8.0])
+    angles = np.linspace(0, 2 * np.pi, 4001)
+    edge = np.array(
+        [space.encode(p) for p in np.array([60.0, 8.0]) + 5 * np.column_stack([np.cos(angles), np.sin(angles)])]
+    )
+    for seed in range(6):
+        F = Waves(2, seed, frequency=2.0)
+        oracle = Oracle(region, F, Budget(10**6))
+        oracle.at(np.random.default_rng(0).random((100, 2)))
+        starts = edge[::400] - x
+        descent = Descent(oracle, np.tile(x, (len(starts), 1)), starts)
+        descent.advance(60, 1e-8)
+        around = [x + s + 1e-3 * np.column_stack([np.cos(angles), np.sin(angles)])[::40] for s in descent.S]
+        reached = [[tuple(space.decode(z)) for z in some if np.all((z >= 0) & (z <= 1))] for some in around]
+        for v, some in zip(descent.v, reached, strict=True):
+            inside = [space.encode(p) for p in some if np.hypot(p[0] - 60.0, p[1] - 8.0) <= 5.0]
+            assert F(np.array(inside)).min() > v - 1e-4 * spread(F, 2)
 
 
 def test_spread_out_takes_the_highest_of_every_hill():

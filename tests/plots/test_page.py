@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 import matplotlib.pyplot as plt
+from helpers.refusals import refused
 
 import stableopt as so
 from stableopt import plots
@@ -250,6 +251,18 @@ def test_a_campaign_writes_its_own_report(tmp_path):
     with pytest.raises(TypeError, match="expected a result"):
         plots.report(3, tmp_path / "none.html")
     assert not (tmp_path / "none.html").exists()
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr("stableopt.plots.page.page.page_of", lambda *_: pytest.fail("drawn"))
+    campaign = so.Campaign({"x": (0.0, 1.0)}, 0.1)
+    (tmp_path / "file").touch()
+    refused(lambda: campaign.report(tmp_path), IsADirectoryError, f"got {tmp_path}, which is a folder")
+    words = "expected the page of a report in a folder"
+    refused(lambda: campaign.report(tmp_path / "no" / "x.html"), FileNotFoundError, words, "no is not there")
+    refused(lambda: campaign.report(tmp_path / "file" / "x.html"), FileNotFoundError, words, "file is a file")
+    monkeypatch.setattr("os.access", lambda *_: False)  # as on a disk that is mounted for reading
+    refused(lambda: campaign.report(tmp_path / "x.html"), PermissionError, "expected", "look at the permissions")
 
 
 def test_very_many_trials_stay_a_small_file(tmp_path):

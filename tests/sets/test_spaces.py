@@ -219,6 +219,11 @@ def test_categories_keep_their_values_and_types():
 # ------------------------------------------------------------------------------------------------------ kinds of points
 
 
+def test_choices_may_look_like_numbers():
+    assert Space({"k": Category(["0", "1"])}).parts[0].values == ("0", "1")
+    assert Space({"k": ["1", "2", "5"], "l": ["1", "b"], "m": ["nan", "inf"]}).categories == (0, 1, 2)
+
+
 def test_a_named_point_is_a_dictionary():
     space = Space({"x": (0, 10), "n": Integer(1, 3), "kind": ["a", "b"], ("c", "d"): Points([[1, 2], [3, 4]])})
     point = {"x": 2.5, "n": 3, "kind": "b", "c": 3.0, "d": 4.0}
@@ -528,3 +533,22 @@ def test_a_float_is_encoded_by_the_nearest_coordinate_that_leads_back_to_it(vari
     decoded = variable.decode(np.array([found]))
     assert variable.encode(decoded, "x") == [found]
     assert abs(found - exact) <= 1e-9 and decoded == pytest.approx(value, rel=1e-8, abs=1e-8 * (high - low))
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_many_rows_at_once_are_what_they_are_one_by_one(data):
+    """`settled` and `decoded` are faster ways to say `encode(decode(row))` and `decode(row)`, bit for bit."""
+    numbers = data.draw(st.lists(floats(wider=True), min_size=1, max_size=3))
+    others = [Integer(-3, 17), Integer(1, 1000, log=True), Float(0, 1, step=0.1), Category(["a", "b", "c"])]
+    rows_of_two = Points([[0.0, 1.0], [2.0, 5.0], [2.5, 0.0]])
+    space = Space([*numbers, *others, rows_of_two])
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    rows = space.rows(rng.random((12, len(space.parts))))
+    rows[0, : len(numbers)], rows[1, : len(numbers)] = 0.0, 1.0 - 1e-12
+    rows += np.where(rng.random(rows.shape) < 0.5, 0.0, 1e-4 * rng.standard_normal(rows.shape))
+    reach = [v.reachable for v in space.parts for _ in range(v.width)]
+    rows = np.clip(rows, [low for low, _ in reach], [high for _, high in reach])
+    assert [repr(p) for p in space.decoded(rows)] == [repr(space.decode(row)) for row in rows]
+    assert np.array_equal(space.settled(rows), [space.encode(space.decode(row)) for row in rows])
+    assert np.array_equal(space.settled(space.settled(rows)), space.settled(rows))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping, Set
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,6 +72,40 @@ def listed(values: Any, expected: str, remedy: str = "") -> list[Any]:
     scalar = isinstance(values, np.ndarray) and values.ndim == 0
     unordered = scalar or isinstance(values, str | bytes | Mapping | Set)
     return list(_good(isinstance(values, Iterable) and not unordered, values, expected, remedy))
+
+
+def is_number_text(text: str) -> bool:
+    """Whether a text is that of a finite number."""
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of an error about a name that is not known: the one that was meant, if it looks like one that is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=1)
+    return f": did you mean {close[0]!r}?" if close else ""
+
+
+def destination(file: str | os.PathLike[str], what: str) -> Path:
+    """The path of a file that can be written, or an error that says why it cannot."""
+    path = no_folder(Path(file), what)
+    if not path.parent.is_dir():
+        wrong = "is a file" if path.parent.exists() else "is not there"
+        raise FileNotFoundError(f"expected {what} in a folder, got {path}: {path.parent} {wrong}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise PermissionError(f"expected {what} where it can be written, got {path}: look at the permissions")
+    return path
+
+
+def no_folder(path: Path, what: str) -> Path:
+    """The path, if it is not that of a folder."""
+    if path.is_dir():
+        raise IsADirectoryError(f"expected {what}, got {path}, which is a folder: add the name of a file")
+    return path
 
 
 def matrix(values: ArrayLike, what: str) -> NDArray[np.float64]:

@@ -63,6 +63,8 @@ class Allowance:
     """The largest factor that was considered: there, a tolerance is as wide as its range, or reaches all of a list."""
     exact: bool
     """Whether worst cases come from exact solutions, not from searches."""
+    steps: tuple[float, ...] = ()
+    """How finely decisions are shown (`Columns.steps`)."""
 
     @property
     def words(self) -> str:
@@ -102,12 +104,15 @@ class Allowance:
         return "exact" if self.exact else "searched, not proved"
 
     def __repr__(self) -> str:
-        return f"Allowance({readable(self.decision)}: {self.words})"
+        return f"Allowance({readable(self.decision, self.steps)}: {self.words})"
 
     def __str__(self) -> str:
         rows = self._rows()
         width = max(len("tolerance"), *(len(row[0]) for row in rows)) + 2
-        lines = [f"{'decision':<{width}}{readable(self.decision)}", f"{'answer':<{width}}{self.words} ({self._how()})"]
+        lines = [
+            f"{'decision':<{width}}{readable(self.decision, self.steps)}",
+            f"{'answer':<{width}}{self.words} ({self._how()})",
+        ]
         several = len(rows) > 1
         if several:
             lines.append(f"{'':<{width}}{'the others as given':<24}the others 0")
@@ -117,7 +122,7 @@ class Allowance:
 
     def _repr_html_(self) -> str:
         """The numbers that matter as two tables, for notebooks."""
-        about = [("decision", readable(self.decision)), ("answer", self.words), ("bounds", self._how())]
+        about = [("decision", readable(self.decision, self.steps)), ("answer", self.words), ("bounds", self._how())]
         header = ("tolerance", "guaranteed", "possible", "guaranteed, the others 0", "possible, the others 0")
         return table((), about, "Allowance") + table(header, self._rows(), "Factors of the tolerance")
 

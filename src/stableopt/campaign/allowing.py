@@ -68,7 +68,9 @@ def allowance_of(state: State, decision: Any, value: float, sign: int, bounds: B
         shares = [Share(knobs[0].name, factors, factors, whole.limit)]
     exact = whole.low.worst(0.0).exact
     seen = state.setting.translation.decision(decision)
-    return Allowance(seen, value, sign, factors, tuple(shares), tuple(curve), whole.limit, exact)
+    return Allowance(
+        seen, value, sign, factors, tuple(shares), tuple(curve), whole.limit, exact, state.setting.columns.steps
+    )
 
 
 class _Pair(Generic[Index]):

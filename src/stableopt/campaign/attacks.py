@@ -17,4 +17,5 @@ def attacked(state: State, report: Report, sign: int) -> list[tuple[str, str]]:
         return [("attacked", "nothing was measured where it can end up")]
     worst = min(own, key=lambda r: r.y)
     values = f"{len(own)} value{'s' if len(own) > 1 else ''} where it can end up"
-    return [("attacked", f"{values}, the worst {sign * worst.y:.4g} at {readable(worst.point)}")]
+    where = readable(worst.point, state.setting.columns.steps)
+    return [("attacked", f"{values}, the worst {sign * worst.y:.4g} at {where}")]

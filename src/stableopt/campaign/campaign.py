@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,7 @@ from stableopt.campaign.telling import Desk, Outcome, recorded_as
 from stableopt.campaign.words import Ranges, Words
 from stableopt.campaign.written import check_same, reader
 from stableopt.loop.defaults import FRONT_DOOR
+from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.rules import Algorithm
 from stableopt.loop.schedules import Schedule
 from stableopt.model.gp import GP
@@ -126,9 +128,9 @@ class AskAndTell:
 
     def _begin(self, words: Words, file: str | os.PathLike[str] | None, who: str | None) -> None:
         words = settled(words)
-        optimizer_of(words)  # refuses what cannot be meant
+        fresh = words, optimizer_of(words)  # refuses what cannot be meant
         if file is None:
-            self._use(Memory(), None, who)
+            self._use(Memory(), None, who, fresh)
             self._record.write(lambda ledger: [Created(words)], self.who)
             return
         from stableopt.campaign.files import File, create
@@ -137,11 +139,13 @@ class AskAndTell:
         if not path.exists() or not path.stat().st_size:
             with contextlib.suppress(FileExistsError):  # another process was faster: then its own counts
                 create(path, Created(words), name_of(who))
-        self._use(File(path, reader(words=words)), path, who)
+        self._use(File(path, reader(words=words)), path, who, fresh)
         check_same(words, self._record.words, path, unsaid(words))
 
-    def _use(self, store: Store, path: Path | None, who: str | None) -> None:
-        self.file, self.who, self._record = path, name_of(who), Record(store)
+    def _use(
+        self, store: Store, path: Path | None, who: str | None, fresh: tuple[Words, Optimizer] | None = None
+    ) -> None:
+        self.file, self.who, self._record = path, name_of(who), Record(store, fresh)
 
     @overload
     def ask(self, n: None = None, *, attack: bool = False) -> Trial: ...
@@ -167,7 +171,8 @@ class AskAndTell:
             open trial (rounded, or within the tolerance) answer it. Others are data of their own: a warning says so.
         value: a number, or a dictionary with the number under the name of the values. With constraints, a dictionary
             with their numbers, too; one that was not measured is left out, or None.
-        at: the settings that were really used, where they are not those that were asked for.
+        at: the settings that were really used, where they are not those that were asked for; of a dictionary, those
+            that differ are enough.
         noise: the standard deviation of this value (constraints have that of their model).
         failed: in place of a value, why there is none.
         """
@@ -195,15 +200,16 @@ class AskAndTell:
     def add(self, data: Any, *, again: bool = True) -> list[int]:
         """Earlier experiments, in the forms of `maximize`: each row becomes a trial, whose number is returned.
 
-        again: whether the same rows count once more if they were added before.
+        again: whether a row counts once more if the same one was added or told before; as often as it was, if not.
         """
         words = self._record.words
         known, places = experiments(data, words, self._record.setting(self.ledger).translation.names)
         added: list[Imported] = []
 
         def decide(desk: Desk) -> Imported | None:
-            added[:] = [desk.imported(known, places)]
-            return None if not again and _has(desk.ledger, added[0]) else added[0]
+            data = desk.imported(known, places)
+            added[:] = [data if again else _new(desk.ledger, data)]
+            return added[0] if added[0].rows else None
 
         if self._record.decide(self.who, decide) is None:
             return []
@@ -329,7 +335,21 @@ class Campaign(AskAndTell):
         return table(list(rows[0]) if rows else ("trial",), shown, f"{self!r}{more}")
 
 
-def _has(ledger: Ledger, data: Imported) -> bool:
-    """Whether the same rows were added before."""
-    events = {e.seq: e.what for t in ledger.trials.values() for e in t.history}
-    return any(isinstance(what, Imported) and what.rows == data.rows for what in events.values())
+def _new(ledger: Ledger, data: Imported) -> Imported:
+    """The rows that were not added before, nor told: of equal ones, as many as there are more of now."""
+    imported = {e.seq: e.what for t in ledger.trials.values() for e in t.history if isinstance(e.what, Imported)}
+    told = [t for t in ledger.trials.values() if t.values and not isinstance(t.history[0].what, Imported)]
+    known = Counter(_key(row[0], row[1]) for what in imported.values() for row in what.rows)
+    known.update(_key(trial.settings, trial.values) for trial in told)
+    rows = []
+    for row in data.rows:
+        key = _key(row[0], row[1])
+        known[key] -= 1
+        if known[key] < 0:
+            rows.append(row)
+    return replace(data, rows=tuple(rows))
+
+
+def _key(settings: Any, values: Mapping[str, float]) -> tuple[str, str]:
+    """What makes two experiments the same."""
+    return repr(settings), repr(sorted(values.items()))

@@ -34,7 +34,7 @@ def compared(state: State, reported: Any, chance: Chance, share: float, sign: in
             kept = ranks(state, decisions)
             rows = [row._replace(limits=KEPT[rank]) for row, rank in zip(rows, kept, strict=True)]
     best = sorted(rows[2:], key=lambda row: (KEPT.index(row.limits) if row.limits else 0, -sign * row.worst))
-    return Comparison((*rows[:2], *best), chance.words, float(share), sign)
+    return Comparison((*rows[:2], *best), chance.words, float(share), sign, state.setting.columns.steps)
 
 
 def _nominal(state: State) -> Any:

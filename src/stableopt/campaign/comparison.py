@@ -51,6 +51,8 @@ class Comparison:
     share: float
     """Of which share of all cases ``quantile`` and ``cvar`` are."""
     sign: int
+    steps: tuple[float, ...] = ()
+    """How finely decisions are shown (`Columns.steps`)."""
 
     def __iter__(self) -> Iterator[ComparedDecision]:
         return iter(self.rows)
@@ -95,7 +97,7 @@ class Comparison:
 
     def _cells(self, count: int) -> list[tuple[Any, ...]]:
         return [
-            (row.what, *_numbers(row).values(), *self._limits(row, "").values(), readable(row.decision))
+            (row.what, *_numbers(row).values(), *self._limits(row, "").values(), readable(row.decision, self.steps))
             for row in self.rows[:count]
         ]
 

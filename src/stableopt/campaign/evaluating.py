@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ class Call:
             raise TypeError(f"expected a callback that takes a result, got {callback!r}")
         self.limits, self.callback = limits, callback
         self.shown = sys.stderr.isatty() if progress is None else progress
+        self._began = file is not None and not Path(file).exists()
         self.campaign = Campaign.of(words, file)
         self.started = time.monotonic()
         self.last: Result[Any] | None = None  # the last one that could be computed
@@ -43,15 +45,17 @@ class Call:
 
     def run(self, data: Any) -> Result[Any]:
         """All evaluations, after the data; whatever ends them early, what is known is kept."""
-        if data is not None:
-            self.campaign.add(data, again=False)
-        if not self.limits.evaluations and not self._known:
-            raise ValueError("expected evaluations of at least 1, or data: there is nothing to go by")
         try:
+            if data is not None:
+                self.campaign.add(data, again=False)
+            if not self.limits.evaluations and not self._known:
+                raise ValueError("expected evaluations of at least 1, or data: there is nothing to go by")
             stopped = self._evaluate()
         except BaseException as error:
             if not isinstance(error, KeyboardInterrupt) or not self._known:
                 self._keep(error)
+                if self._began and isinstance(error, TypeError | ValueError):  # refused, not broken
+                    _clear_up(self.campaign)
                 raise
             stopped = "interrupted"
         finally:
@@ -176,6 +180,13 @@ class Call:
         for name, what in known.items():
             if isinstance(error, ObjectiveError) or not hasattr(type(error), name):
                 BaseException.__setattr__(error, name, what)  # its class may refuse attributes
+
+
+def _clear_up(campaign: Campaign) -> None:
+    """Remove the file of a campaign in which nothing was told: it would only refuse the corrected call."""
+    if campaign.file is not None and not any(n for status, n in campaign.counts.items() if status != OPEN):
+        campaign.close()
+        campaign.file.unlink(missing_ok=True)
 
 
 def assessed(words: Words, data: Any) -> Assessment[Any]:

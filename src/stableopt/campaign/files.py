@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from stableopt.base.checks import destination, no_folder
 from stableopt.base.locks import Lock
 from stableopt.campaign.events import Event, Happening
 from stableopt.campaign.store import Append, now
@@ -114,6 +115,7 @@ class File:
 def create(path: Path, what: Happening, who: str) -> None:
     """A new file with its first event. It appears whole or not at all; where another process was faster, its own."""
     kind, body = text_of(what)
+    destination(path, "the file of a campaign")
     if path.exists() and path.stat().st_size:
         raise FileExistsError(f"expected a new file, got {path}, which is there")
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
@@ -162,7 +164,7 @@ def _head(path: Path) -> bytes:
 
 def _check_header(path: Path) -> None:
     """Refuse what is no campaign, without touching it."""
-    if not path.is_file():
+    if not no_folder(path, "the file of a campaign").is_file():
         raise FileNotFoundError(
             f"expected the file of a campaign, got {path}, which is not there: Campaign(..., file=...)"
         )

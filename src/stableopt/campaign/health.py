@@ -72,6 +72,8 @@ def health_of(setting: Setting, output: Output, rounds: Sequence[Round]) -> Heal
     t, learned, belief = len(rounds), output.learned is not None, output.belief
     if t < _FEWEST:
         return Health(False, f"too early to say: {t} value{'s' if t != 1 else ''} so far")
+    if learned and len({r.y for r in rounds}) == 1:
+        return Health(False, f"nothing to learn from: all {t} values are equal, so check what measures them")
     if t > _CHECKED:
         return Health(True, "too many values to compare each of them with all others")
     likely = belief.likely
@@ -108,7 +110,8 @@ def remarks(state: State, known: Health, sign: int) -> list[tuple[str, str]]:
         first, rounds = state.rounds[number - 1], valued(state.rounds)
         at = next(i for i, r in enumerate(rounds) if r.t == number)
         light = state.belief.noise_of(at + 1)
-        seen = f"{sign * first.y:.4g} at {readable(first.point)} is {known.off:.2g} standard deviations off"
+        where = readable(first.point, state.setting.columns.steps)
+        seen = f"{sign * first.y:.4g} at {where} is {known.off:.2g} standard deviations off"
         lost = light is not None and not math.isnan(light[at])
         effect = "it has lost its weight" if lost else 'it widens all bounds (noise="robust" takes its weight)'
         remedy = "correct it if it is a mistake, else measure there again"

@@ -17,7 +17,7 @@ from stableopt.maxmin.solver import Index
 _WORDS = {
     "certified": "certified: all limits hold for every perturbation",
     "likely": "likely: all limits are expected to hold for every perturbation, but that is not guaranteed yet",
-    "unknown": "unknown: this decision is the likeliest to keep all limits, but some may be broken",
+    "unknown": "unknown: this decision comes closest to keeping all limits, as far as is known, but some may be broken",
     "impossible": "impossible: no decision can keep all limits; this one comes closest",
 }
 _OFTEN = 0.8  # a constraint that is measured in a smaller share of the evaluations deserves a remark
@@ -95,7 +95,7 @@ def lines(answer: Kept, audit: bool = False) -> list[tuple[str, str]]:
         said = said.replace(": ", ", if the models were right: ", 1)
     return [
         ("limits", said),
-        *(("", sentence(limit, known[limit.name])) for limit in limits),
+        *(("", sentence(limit, known[limit.name], answer.state.setting.columns.steps)) for limit in limits),
         *(("", f"the model of {name}: {doubt}") for name, doubt in doubts),
         *(("", text) for text in _missing(answer.state)),
     ]
@@ -115,10 +115,10 @@ def ranks(state: State[Index], decisions: Sequence[Index]) -> list[int]:
     return [{True: 0, None: 1, False: 2}[kept] for kept in state.limits.kept(decisions)]
 
 
-def sentence(limit: Limit, known: Margin) -> str:
+def sentence(limit: Limit, known: Margin, steps: Sequence[float] = ()) -> str:
     """A constraint in plain words, such as: stress stays below 13.2 (limit 14, margin 0.8), worst at x = 0.3."""
     low, high = known.margin
-    at = f"worst at {readable(known.point)}"
+    at = f"worst at {readable(known.point, steps)}"
     if math.isinf(low):
         return f"{limit.name} was never measured ({_limits(limit)})"
     if low >= 0:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stableopt.base.checks import LARGEST_VALUE, is_value
+from stableopt.base.checks import LARGEST_VALUE, is_value, nearest
 
 Objective = Callable[[Any], Any]
 Outcome = tuple[Mapping[str, float] | None, str]
@@ -35,7 +35,9 @@ class Measuring(NamedTuple):
         read = {name: _number(given[name]) for name in self.names if name in given}
         found = {name: number for name, number in read.items() if number is not None}
         if len(found) < len(self.names):
-            raise TypeError(f"expected the function to return {self._expected}, got {y!r:.200} at {where}")
+            raise TypeError(
+                f"expected the function to return {self._expected}, got {y!r:.200} at {where}{self._meant(given)}"
+            )
         values = {name: number for name, number in found.items() if is_value(number)}
         # An infinite stress was measured, and says that something is wrong there: that must not count as unknown.
         infinite = {name: number for name, number in found.items() if name not in values and not math.isnan(number)}
@@ -43,6 +45,17 @@ class Measuring(NamedTuple):
             return values, ""
         wrong = ", ".join(_why(n if len(found) > 1 else "the value", v) for n, v in (infinite or found).items())
         return None, f"{wrong} (at {where})"
+
+    def _meant(self, given: Mapping[str, Any]) -> str:
+        """Which name is missing, and which one of those that f returned may stand for it."""
+        missing = next((name for name in self.names if name not in given), None)
+        others = [str(name) for name in given if name not in self.names]
+        if missing is None:
+            return ""
+        close = nearest(missing, others)
+        if missing == self.names[0] and others:
+            return close.replace("mean ", "mean value=") or f": did you mean value={others[0]!r}?"
+        return f": there is no {missing!r}{close}"
 
     @property
     def _expected(self) -> str:

@@ -39,11 +39,12 @@ class _OvertakenError(Exception):
 class Record:
     """Events in a store, and what follows from them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, fresh: tuple[Words, Optimizer] | None = None) -> None:
+        """``fresh``: the optimiser of these words, which is not made again, nor its warnings."""
         self.store = store
         self._recording, self._thinking = Lock(), Lock()
         self._ledger = Ledger()
-        self._fresh: tuple[Words, Optimizer] | None = None  # before anything is told
+        self._fresh = fresh  # before anything is told
         self._learned: tuple[int, Optimizer] | None = None  # by the generation of the ledger
 
     def ledger(self) -> Ledger:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,9 +23,10 @@ from stableopt.campaign.attacks import attacked
 from stableopt.campaign.done import FEWEST, Done, done
 from stableopt.campaign.health import Health, health, remarks
 from stableopt.campaign.kept import KEPT, Kept, audited, lines, ranks
+from stableopt.campaign.profile import Profile, ProfileRow, WorstCase
 from stableopt.campaign.questions import Questions
 from stableopt.campaign.show import pictures, table
-from stableopt.loop.answers import Report, readable
+from stableopt.loop.answers import Report, ends, number, readable
 from stableopt.loop.attacking import Confirmed
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.optimizer import Optimizer
@@ -33,7 +34,7 @@ from stableopt.loop.proof import proved
 from stableopt.loop.reporting import report
 from stableopt.loop.settings import cut_off
 from stableopt.loop.state import State
-from stableopt.loop.tolerances import quiet
+from stableopt.loop.tolerances import quiet, too_wide
 from stableopt.loop.updates import rescaled
 from stableopt.maxmin.solver import Index
 from stableopt.sets.uncertainty import Estimate
@@ -46,14 +47,6 @@ Decision = TypeVar("Decision")
 
 _SHOWN = 5  # past decisions that a printed assessment shows
 FACTORS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
-
-
-class WorstCase(NamedTuple):
-    """Where a decision may be worst, and the bounds on its worst-case value."""
-
-    point: Any
-    lower: float
-    upper: float
 
 
 class Answer(Kept, Questions, Generic[Decision]):
@@ -147,7 +140,7 @@ class Answer(Kept, Questions, Generic[Decision]):
             except ValueError:
                 if factors is None and factor > 1:
                     break
-                raise
+                raise too_wide(self._state.setting, factor) from None
         ends = sorted({min(states), max(states), *({1.0} & states.keys())})
         rows, shown = [], sys.stderr.isatty()
         for i, factor in enumerate(f for f in scale.tolist() if f in states):
@@ -162,27 +155,27 @@ class Answer(Kept, Questions, Generic[Decision]):
             rows.append(ProfileRow(factor, known.decision, worst, self.sign * known.optimum_upper, known.feasible))
         if shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
-        return Profile(tuple(rows), self.sign)
+        return Profile(tuple(rows), self.sign, self._state.setting.columns.steps)
 
     def __repr__(self) -> str:
         kind, t = type(self).__name__, self._state.t
         if not self._state.objective.t:
             return f"{kind}(nothing is known yet)"
-        low, high = self.worst_case[1:]
+        low, high = ends(*self.worst_case[1:])
         limits = "" if self.feasible is None else f", limits: {self.feasible}"
-        return (
-            f"{kind}({readable(self.decision)}: worst case between {low:.4g} and {high:.4g}{limits}, after {t} values)"
-        )
+        said = _said(self._state, self.decision)
+        return f"{kind}({said}: worst case between {low} and {high}{limits}, after {t} values)"
 
     def _repr_html_(self) -> str:
         """The numbers that matter as a table, and the pictures, for notebooks."""
         return table((), self._lines(), type(self).__name__) + (pictures(self) if self._state.t else "")
 
     def _lines(self) -> list[tuple[str, str]]:
-        worst = self.worst_case
+        point, *bounds = self.worst_case
+        low, high = ends(*bounds)
         return [
-            ("decision", readable(self.decision)),
-            ("worst case", f"between {worst.lower:.4g} and {worst.upper:.4g}, at {readable(worst.point)}"),
+            ("decision", _said(self._state, self.decision)),
+            ("worst case", f"between {low} and {high}, at {_said(self._state, point)}"),
             *self._compared(),
             *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
             ("model", self.health.words),
@@ -198,7 +191,8 @@ class Answer(Kept, Questions, Generic[Decision]):
         searched = "searched: independent starts agree" if known.settled else "searched, not proved"
         how = "exact" if known.exact else "proved" if known.proved else searched
         others = "no decision" if known.feasible is None else "no decision that may keep all limits"
-        bound = f"{others} has a worst case {beyond} {self.optimum_bound:.4g}{better} ({how})"
+        most = number(self.optimum_bound, abs(self.regret_bound))
+        bound = f"{others} has a worst case {beyond} {most}{better} ({how})"
         return [*lines(self), *([] if known.feasible == "impossible" else [("optimum", bound)])]
 
 
@@ -289,7 +283,7 @@ class Assessment(Answer[Decision]):
 
     @cached_property
     def decisions(self) -> list[tuple[Any, float, float]]:
-        """Every past decision with the bounds on its worst case, the best guarantee first."""
+        """Every past decision that is allowed, with the bounds on its worst case, the best guarantee first."""
         if self._state.constraints:
             return [self._seen(*each) for each in self._leading]
         best, first = self._leading, {index for index, _, _ in self._leading}
@@ -303,7 +297,7 @@ class Assessment(Answer[Decision]):
 
     @cached_property
     def _past(self) -> list[Any]:
-        return list(dict.fromkeys(self._state.tried()))
+        return [decision for decision in dict.fromkeys(self._state.tried()) if self._state.setting.allows(decision)]
 
     @cached_property
     def _leading(self) -> list[tuple[Any, float, float]]:
@@ -327,64 +321,27 @@ class Assessment(Answer[Decision]):
 
     def __str__(self) -> str:
         lines = [f"{name:<12}{text}" for name, text in self._lines()]
-        failed = len(self._state.failures)
-        without = f" ({failed} without a value left out)" if failed else ""
+        failed, forbidden = len(self._state.failures), len(set(self._state.tried())) - len(self._past)
+        left_out = [f"{failed} without a value"] if failed else []
+        left_out += [f"{forbidden} that where=... does not allow"] if forbidden else []
+        without = f" ({' and '.join(left_out)} left out)" if left_out else ""
         lines.append(f"{'past':<12}{len(self._past)} decisions{without}, the best guarantees first:")
         seen = [self._seen(*each) for each in self._leading[:_SHOWN]]
         limits = [f", {KEPT[self._ranks[i]]}" if self._ranks else "" for i, _, _ in self._leading[:_SHOWN]]
-        shown = [f"{readable(d)}: worst case between {low:.4g} and {high:.4g}" for d, low, high in seen]
-        return "\n".join([*lines, *(f"{'':<12}{text}{end}" for text, end in zip(shown, limits, strict=True))])
+        shown = [(_said(self._state, d), *ends(low, high)) for d, low, high in seen]
+        past = [f"{decision}: worst case between {low} and {high}" for decision, low, high in shown]
+        return "\n".join([*lines, *(f"{'':<12}{text}{end}" for text, end in zip(past, limits, strict=True))])
 
     def _repr_html_(self) -> str:
         seen = [self._seen(*each) for each in self._leading[:_SHOWN]]
-        past = [(readable(d), low, high) for d, low, high in seen]
+        past = [(_said(self._state, d), low, high) for d, low, high in seen]
         header = ("past decision", "worst case from", "to")
         return super()._repr_html_() + table(header, past, "The best guarantees of the past")
 
 
-class ProfileRow(NamedTuple):
-    """One tolerance: how many times the given one, the decision to use, its worst case, and the optimum's bound."""
-
-    factor: float
-    decision: Any
-    worst_case: WorstCase
-    optimum_bound: float
-    feasible: str | None = None
-
-
-@dataclass(frozen=True, repr=False)
-class Profile:
-    """How decision and guarantee change with the tolerance; `stableopt.plots.profile` draws it."""
-
-    rows: tuple[ProfileRow, ...]
-    sign: int = 1
-
-    def __iter__(self) -> Iterator[ProfileRow]:
-        return iter(self.rows)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, i: int) -> ProfileRow:
-        return self.rows[i]
-
-    def __repr__(self) -> str:
-        factors = ", ".join(f"{row.factor:g}" for row in self.rows)
-        return f"Profile({len(self.rows)} tolerances: {factors} times the given one)"
-
-    def _repr_html_(self) -> str:
-        """The rows as a table, for notebooks."""
-        header = ("tolerance", "worst case from", "to", "decision")
-        rows = [(f"{r.factor:g}×", r.worst_case.lower, r.worst_case.upper, readable(r.decision)) for r in self.rows]
-        return table(header, rows, "Stability profile")
-
-    def __str__(self) -> str:
-        lines = ["tolerance   worst case between     decision"]
-        for row in self.rows:
-            low, high = row.worst_case.lower, row.worst_case.upper
-            limits = "" if row.feasible is None else f" (limits: {row.feasible})"
-            lines.append(f"{row.factor:>8.3g}×   {low:>9.4g} {high:>9.4g}    {readable(row.decision)}{limits}")
-        return "\n".join(lines)
+def _said(state: State[Any], point: Any) -> str:
+    """A decision or a point, as finely as it matters."""
+    return readable(point, state.setting.columns.steps)
 
 
 def _worst_case(report: Report, sign: int) -> WorstCase:

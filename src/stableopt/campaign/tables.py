@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from stableopt.base.checks import deviation, is_number, is_value
+from stableopt.base.checks import deviation, is_number, is_value, nearest
 from stableopt.campaign.events import ABANDONED, OPEN, Trial
 from stableopt.campaign.sources import from_csv, from_study, is_study
 from stableopt.campaign.words import Words
@@ -206,8 +206,12 @@ def _table(rows: Sequence[Any], names: Sequence[str], columns: Mapping[str, int]
 def _check_columns(rows: Sequence[Any], names: Sequence[str]) -> None:
     """A table has a column for the values, and one for every constraint."""
     found = list(rows[0]) if rows and isinstance(rows[0], Mapping) else f"{rows!r:.80}"
-    if not all(isinstance(row, Mapping) and names[0] in row for row in rows):
-        raise ValueError(f"expected {FORMS} with a column {names[0]!r} (value=...) for the values, got {found}")
+    column = f"a column {names[0]!r} (value=...) for the values"
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise ValueError(f"expected {FORMS} with {column}, got {found}")
+    without = next((list(row) for row in rows if names[0] not in row), None)
+    if without is not None:
+        raise ValueError(f"expected {column}, got the columns {without}{nearest(names[0], map(str, without))}")
     missing = [name for name in names if not all(name in row for row in rows)]
     if missing:
         raise ValueError(

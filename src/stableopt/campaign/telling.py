@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stableopt.base.checks import deviation, is_whole
+from stableopt.base.checks import deviation, is_whole, nearest
 from stableopt.campaign.events import ABANDONED, OPEN, Abandoned, Changed, Imported, Ledger, Told, Trial
 from stableopt.campaign.measuring import by_name
 from stableopt.campaign.words import Words
@@ -44,8 +44,10 @@ class Outcome(NamedTuple):
         if value is None:
             return cls(None, None, own)
         given = by_name(value, names[0])
-        if not given or any(name not in names for name in given):
-            raise ValueError(f"expected values for {list(names)}, got {list(given)}")
+        unknown = [name for name in given if name not in names]
+        if not given or unknown:
+            meant = nearest(str(unknown[0]), names) if unknown else ""
+            raise ValueError(f"expected values for {list(names)}, got {list(given)}{meant}")
         if len(names) > 1 and not isinstance(value, Mapping | tuple):
             example = f'{{"{names[0]}": {value!r:.40}, "{names[1]}": ...}}'
             raise ValueError(f"expected values for {list(names)} by name, such as {example}, got {value!r:.200}")
@@ -178,7 +180,9 @@ class Desk(NamedTuple):
             return trial
 
     def _placed(self, known: Trial, at: Any) -> Told:
-        """What was done for a trial: as asked for, or at other settings, near or far."""
+        """What was done for a trial: as asked for, or at other settings, near or far; what is left out stays."""
+        if isinstance(at, Mapping) and isinstance(known.settings, Mapping):
+            at = {**known.settings, **at}
         if at is None or self.plain(at) == known.point:
             return Told(known.number, {})
         done = self.setting.translation.point_index(at)
@@ -193,12 +197,12 @@ def _value(y: Any, name: str, several: bool) -> float | None:
     if several and isinstance(y, float | np.floating) and math.isnan(y):
         return None
     try:
-        return measured(y)
-    except ValueError as error:
-        if several:
-            remedy = f"None if {name} was not measured, failed=... if something is wrong there"
-            raise ValueError(f"expected a finite number as {name}, got {y!r:.200}: {remedy}") from None
-        raise ValueError(str(error).replace("tell None for a failed evaluation", "failed=... says why")) from None
+        return measured(y, "failed='why' in place of a value if there is none")
+    except ValueError:
+        if not several:
+            raise
+        remedy = f"None if {name} was not measured, failed='why' if something is wrong there"
+        raise ValueError(f"expected a finite number as {name}, got {y!r:.200}: {remedy}") from None
 
 
 def _measured(values: Mapping[str, float | None]) -> dict[str, float]:

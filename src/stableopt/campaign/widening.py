@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, cast
 
@@ -85,7 +86,8 @@ class Widest(Result[Any]):
         if bound is None:
             return f"{goal} is out of reach for every decision, even if nothing is perturbed"
         kept = "is not guaranteed yet" if low is None else f"is guaranteed up to {low:.4g} times the tolerance"
-        return f"{goal} {kept}; no decision reaches {bound:.4g} times"
+        all_fits = "no tolerance is excluded" if low is None else "that is all that fits"
+        return f"{goal} {kept}; {f'no decision reaches {bound:.4g} times' if math.isfinite(bound) else all_fits}"
 
     def _lines(self) -> list[tuple[str, str]]:
         # Whether a run is done is about worst cases within the tolerance as given: not what was asked.

@@ -102,9 +102,11 @@ class Words:
     @cached_property
     def uncertainty(self) -> UncertaintySet:
         """What can go wrong: the tolerance and the environment together."""
+        around = None if self.environment is None else parameters(self.environment)
+        _check_decided(self.tolerance, around)
         parts = tolerances(self.domain, self.tolerance)
-        if self.environment is not None:
-            parts.append(parameters(self.environment))
+        if around is not None:
+            parts.append(around)
             if len(parts) > 1 and not isinstance(self.domain, Space) and continuous(parts[-1]):
                 raise ValueError(
                     "expected rows of numbers as scenarios, such as [[2.0], [6.0]], beside a tolerance on a finite "
@@ -161,6 +163,18 @@ def tolerances(domain: Space | Domain, tolerance: Any) -> list[UncertaintySet]:
     return found
 
 
+def _check_decided(tolerance: Any, environment: UncertaintySet | None) -> None:
+    """Only what is decided has a tolerance."""
+    known = None if environment is None else environment.parameters
+    if isinstance(tolerance, Mapping) and known is not None and isinstance(known.theta, Space):
+        wrong = [name for name in tolerance if name in (known.theta.flat_names or ())]
+        if wrong:
+            raise ValueError(
+                f"expected tolerances of what is decided, got one of {wrong[0]!r}, which is an environment: leave it "
+                "out, since all of the environment counts"
+            )
+
+
 def _by_column(domain: Space, tolerance: Any) -> dict[int, Any]:
     """Which column has which tolerance."""
     if isinstance(tolerance, Mapping):
@@ -193,8 +207,8 @@ def _tolerance(given: Any, name: str) -> tuple[Size, bool]:
         if pair and sizes[0] <= 0 <= sizes[1]:
             return (sizes[0], sizes[1]), read[0][1]
     raise ValueError(
-        f'expected a tolerance of {name!r} as a number of at least 0, as "2%", or as two ends such as (-0.1, 0.3), got '
-        f"{given!r}"
+        f'expected a tolerance of {name!r} as a number of at least 0, as "2%" (below 100%), or as two ends such as '
+        f"(-0.1, 0.3), got {given!r}"
     )
 
 

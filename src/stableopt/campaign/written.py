@@ -22,6 +22,13 @@ KINDS: dict[str, type[Happening]] = {
     c.__name__.lower(): c for c in (Created, Changed, Asked, Told, Abandoned, Imported)
 }
 
+_FIXED = (
+    "value",
+    "minimize",
+    "initial",
+    "seed",
+    "decision",
+)  # words that stay as they are as long as a campaign goes on
 _LATER = (
     "constraints",
     "where",
@@ -71,9 +78,11 @@ def check_same(words: Words, known: Words, path: Path, unsaid: Sequence[str] = (
     names = [name for name in {**given, **there} if name not in unsaid]
     other = [name for name in names if given.get(name) != there.get(name)]
     if other:
+        fixed = [name for name in other if name in _FIXED]
+        remedy = f"another {fixed[0]} needs another file" if fixed else "change(...) changes them"
         raise ValueError(
             f"expected the words of the campaign in {path}, got another {', '.join(other)}: Campaign.open(file) goes "
-            "on with its own, and change(...) changes them"
+            f"on with its own, and {remedy}"
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 Campaign = Any
@@ -46,17 +46,30 @@ def predicted(campaign: Campaign, point: Mapping[str, Any], decided: Collection[
 
 def sentences(answer: Mapping[str, Any]) -> list[str]:
     """What `predicted` found, in lines."""
+    from stableopt.loop.answers import ends
+
     worst, lines = answer["worst_case"], []
     if "mean" in answer:
         lines.append(f"expected    {answer['mean']:.4g} ± {answer['std']:.2g} (one standard deviation, without noise)")
     where = ", ".join(f"{name} = {cell(v)}" for name, v in worst["at"].items())
-    lines.append(f"worst case  between {worst['lower']:.4g} and {worst['upper']:.4g}, at {where}")
+    low, high = ends(worst["lower"], worst["upper"])
+    lines.append(f"worst case  between {low} and {high}, at {where}")
     for name, known in answer.get("constraints", {}).items():
         expected = f"{known['mean']:.4g} ± {known['std']:.2g}; " if "mean" in known else ""
         low, high = known["margin"]
         margin = "never measured" if low is None else f"worst margin between {low:.4g} and {high:.4g}"
         lines.append(f"{name:<11} {expected}{margin}")
     return lines
+
+
+def settings(campaign: Campaign, trials: Sequence[Any]) -> list[dict[str, Any]]:
+    """The settings of trials for a table: numbers as finely as it matters."""
+    from stableopt.campaign.record import optimizer_of
+    from stableopt.loop.answers import number
+
+    steps = optimizer_of(campaign.ledger.said).state.setting.columns.steps
+    shown = [zip(trial.settings.items(), steps, strict=True) for trial in trials]
+    return [{name: number(v, s, 6) if isinstance(v, float) else v for (name, v), s in each} for each in shown]
 
 
 def cell(value: Any) -> str:

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stableopt.base.checks import destination
 from stableopt.cli import answers, page
 from stableopt.cli.screen import complain, console, refuse, say
 
@@ -59,13 +60,11 @@ def _refusing() -> Iterator[None]:
 
 
 def _as_commands(words: str) -> str:
-    """Calls that an error recommends, such as correct(2, failed='why'), as the commands that do the same."""
-
-    def command(call: re.Match[str]) -> str:
-        name, number, what = call.groups()
-        return f"stableopt {name} {number} {what.replace('failed=', '--failed ')}"
-
-    return re.sub(r"\b(tell|correct)\((\d+), ([^)]*)\)", command, words)
+    """What an error recommends, such as correct(2, failed='why'), None or Category([1, 5]), as it is typed."""
+    words = re.sub(r"\bfailed=('why'|\.\.\.)", "--failed 'why'", words)
+    words = re.sub(r"stableopt\.Category\((\[.*?\])\)", r"{choices = \1}", words)
+    words = re.sub(r": None (if .* was not measured)", r": none \1", words)
+    return re.sub(r"\b(tell|correct)\((\d+), ([^)]*)\)", r"stableopt \1 \2 \3", words)
 
 
 @contextmanager
@@ -123,7 +122,10 @@ def _typed(*given: Sequence[str]) -> dict[str, Any]:
             name, rest = page.pair(text)
             if name in tables[table]:
                 raise ValueError(f"expected {name!r} once in {table}, got it twice")
-            tables[table][name] = read(rest)
+            try:
+                tables[table][name] = read(rest)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from None
     return tables
 
 
@@ -195,13 +197,12 @@ def tell(
 ) -> None:
     """Record what came out of a trial."""
     with _opened(book, who) as campaign:
-        y = page.typed_values(values or [], campaign.ledger.said.value)
+        y = page.typed_values(values or [], campaign.ledger.said.outputs)
         if trial == "new":
-            told = campaign.tell(_settings(campaign, at, {}), y, noise=noise, failed=failed)
+            told = campaign.tell(_settings(campaign, at), y, noise=noise, failed=failed)
         else:
             number = page.trial_number(trial)
-            where = _settings(campaign, at, campaign.trial(number).point) if at else None
-            told = campaign.tell(number, y, at=where, noise=noise, failed=failed)
+            told = campaign.tell(number, y, at=_settings(campaign, at) or None, noise=noise, failed=failed)
         _show_trials([told], campaign, as_json)
 
 
@@ -219,8 +220,8 @@ def correct(
 ) -> None:
     """Replace the outcome of a trial; the earlier one stays in its history."""
     with _opened(book, who) as campaign:
-        y = page.typed_values(values or [], campaign.ledger.said.value)
-        where = _settings(campaign, at, campaign.trial(trial).settings) if at else None
+        y = page.typed_values(values or [], campaign.ledger.said.outputs)
+        where = _settings(campaign, at) or None
         _show_trials([campaign.correct(trial, y, at=where, noise=noise, failed=failed)], campaign, as_json)
 
 
@@ -288,13 +289,13 @@ def report(
 ) -> None:
     """The decision to use now, and the bounds on its worst case."""
     with _opened(book) as campaign:
-        if html:
-            complain("note: the pictures are being drawn, which may take a minute")
-            say(f"wrote {campaign.report(out)}")
-            return
         if not campaign.ledger.known:
             raise ValueError("expected at least one value to go by, got none: stableopt tell records one")
-        if as_json:
+        if html:
+            destination(out, "the page of a report")
+            complain("note: the pictures are being drawn, which may take a minute")
+            say(f"wrote {campaign.report(out)}")
+        elif as_json:
             _print_json(answers.reported(campaign, campaign.result))
         else:
             say(str(campaign.result))
@@ -309,7 +310,7 @@ def predict(
     with _opened(book) as campaign:
         if not campaign.ledger.known:
             raise ValueError("expected at least one value to go by, got none: stableopt tell records one")
-        point = _settings(campaign, settings, {})
+        point = _settings(campaign, settings)
         decided = list(page.words_of(page.read(book))["ranges"])
         answer = answers.predicted(campaign, point, decided)
         if as_json:
@@ -319,15 +320,10 @@ def predict(
             say(line)
 
 
-def _settings(campaign: Campaign, texts: Sequence[str], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that were typed, and the others as they are."""
-    words, found = campaign.ledger.said, dict(others)
-    for text in texts:
-        name, value = page.pair(text)
-        if others and name not in others:
-            raise ValueError(f"expected one of the settings {list(others)}, got {name!r}")
-        found[name] = words.read(name, value)
-    return found
+def _settings(campaign: Campaign, texts: Sequence[str]) -> dict[str, Any]:
+    """Settings that were typed."""
+    words = campaign.ledger.said
+    return {name: words.read(name, value) for name, value in map(page.pair, texts)}
 
 
 # ------------------------------------------------------------------------------------------------------- what is shown
@@ -346,8 +342,8 @@ def _show_trials(trials: Sequence[Trial], campaign: Campaign, as_json: bool) -> 
         _print_json([_row(trial, campaign) for trial in trials])
         return
     rows = []
-    for trial in trials:
-        cells = {"trial": trial.number, **trial.settings, **trial.values} | ({"why": trial.why} if trial.why else {})
+    for trial, settings in zip(trials, answers.settings(campaign, trials), strict=True):
+        cells = {"trial": trial.number, **settings, **trial.values} | ({"why": trial.why} if trial.why else {})
         rows.append({name: answers.cell(cell) for name, cell in (cells | {"status": trial.status}).items()})
     _show(rows)
 

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from stableopt.base.checks import is_number_text, nearest
+
 HEAD = """# The notebook of a campaign. Change ranges, tolerance, environment, limits, noise: the next command notices.
 #   temperature = [20, 90]                             a range
 #   temperature = {low = 20, high = 90, step = 0.5}    also: log = true, integer = true, evaluate = [10, 95]
@@ -21,6 +23,7 @@ HEAD = """# The notebook of a campaign. Change ranges, tolerance, environment, l
 TABLES = ("ranges", "tolerance", "environment", "constraints")
 FIXED = ("value", "minimize", "seed")
 KNOWN = ("file", *FIXED, "noise", *TABLES)
+_WORDS = ("log", "integer")  # that may follow a range
 
 
 def words_of(page: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,7 +158,9 @@ def number(text: str) -> int | float:
     try:
         return float(text)
     except ValueError:
-        raise ValueError(f"expected a number, got {text!r}") from None
+        comma = re.fullmatch(r"[+-]?\d+,\d+", text.strip())
+        remedy = f": decimals have a point, as in {text.replace(',', '.')}" if comma else ""
+        raise ValueError(f"expected a number, got {text!r}{remedy}") from None
 
 
 def trial_number(text: str) -> int:
@@ -177,7 +182,7 @@ def typed_range(text: str) -> Any:
     """A range as a person types it: 20:90, 20:90:0.5 (a step), 1:12:integer, 0.1:10:log; or choices a,b,c."""
     if ":" not in text:
         choices = [part.strip() for part in text.split(",") if part.strip()]
-        if len(choices) < 2:
+        if len(choices) < 2 or (len(choices) == 2 and all(map(is_number_text, choices))):  # 0,1 is no choice, nor 1,5
             raise ValueError(f"expected a range such as 20:90, or choices such as water,ethanol, got {text!r}")
         return choices
     low, high, *more = (part.strip() for part in text.split(":"))
@@ -185,8 +190,16 @@ def typed_range(text: str) -> Any:
         return [number(low), number(high)]
     options: dict[str, Any] = {"low": number(low), "high": number(high)}
     for word in more:
-        options |= {word: True} if word in ("log", "integer") else {"step": number(word)}
+        options |= {word: True} if word in _WORDS else {"step": _step(word)}
     return options
+
+
+def _step(text: str) -> int | float:
+    try:
+        return number(text)
+    except ValueError:
+        meant = nearest(text, _WORDS)
+        raise ValueError(f"expected a step such as 0.5, log or integer after low:high, got {text!r}{meant}") from None
 
 
 def typed_limits(text: str) -> dict[str, Any]:
@@ -198,12 +211,17 @@ def typed_limits(text: str) -> dict[str, Any]:
     return {name: number(end) for name, end in ends.items() if end}
 
 
-def typed_values(texts: Sequence[str], value: str) -> dict[str, Any] | int | float | None:
+def typed_values(texts: Sequence[str], names: Sequence[str]) -> dict[str, Any] | int | float | None:
     """What was measured, as a person types it: 12.4, or cost=12.4 stress=13 (none: not measured)."""
     if not texts:
         return None
+    value, *others = names
     if len(texts) == 1 and "=" not in texts[0]:
-        return number(texts[0])
+        y = number(texts[0])
+        if others:
+            example = f"{value}={texts[0]} {others[0]}=..."
+            raise ValueError(f"expected values for {list(names)} by name, such as {example}, got {texts[0]}")
+        return y
     found: dict[str, Any] = {}
     for text in texts:
         name, given = pair(text) if "=" in text else (value, text)

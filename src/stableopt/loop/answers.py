@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic
 
@@ -11,6 +13,9 @@ import numpy as np
 from stableopt.base.values import ReadOnly
 from stableopt.loop.outputs import Margin
 from stableopt.maxmin.solver import Index
+
+_LONG = 12  # numbers of a point that are shown; of more, the first ones
+_DIGITS = 15  # that a number has
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +89,10 @@ class Report(ReadOnly, Generic[Index]):
                 f"decision {readable(self.decision)} after {self.t} rounds, but the bounds of different rounds "
                 "exclude each other: a larger beta or another prior is needed"
             )
+        low, high = ends(self.lower, self.upper)
         return (
-            f"decision {readable(self.decision)} after {self.t} rounds: worst case between {self.lower:.4g} and "
-            f"{self.upper:.4g} (at {readable(self.worst_point)}), at most {self.regret_bound:.4g} below the optimum"
+            f"decision {readable(self.decision)} after {self.t} rounds: worst case between {low} and {high} (at "
+            f"{readable(self.worst_point)}), at most {self.regret_bound:.4g} below the optimum"
             f"{_SENTENCES.get(self.feasible, '')}"
         )
 
@@ -100,13 +106,29 @@ _SENTENCES = {
 }
 
 
-def readable(value: Any) -> str:
-    """A decision or a point in a sentence."""
+def readable(value: Any, steps: Sequence[float] = ()) -> str:
+    """A decision or a point in a sentence; ``steps`` as `Columns.steps` has them, column by column."""
+    own = itertools.chain(steps, itertools.repeat(0.0))
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} = {readable(v)}" for name, v in value.items())
-    if isinstance(value, float | np.floating):
-        return f"{value:.4g}"
+        widths = [len(v) if isinstance(v, tuple | list) else 1 for v in value.values()]
+        parts = [list(itertools.islice(own, width)) for width in widths]
+        return ", ".join(f"{name} = {readable(v, some)}" for (name, v), some in zip(value.items(), parts, strict=True))
     if not isinstance(value, np.ndarray | list | tuple):
-        return repr(value)
-    shown = [readable(v) if isinstance(v, str) else f"{v:.4g}" for v in (value if len(value) <= 12 else value[:6])]
-    return f"[{', '.join(shown)}{', ...' if len(value) > 12 else ''}]"
+        return number(value, next(own))
+    shown = [number(v, next(own)) for v in (value if len(value) <= _LONG else value[:6])]
+    return f"[{', '.join(shown)}{', ...' if len(value) > _LONG else ''}]"
+
+
+def number(value: Any, step: float = 0.0, least: int = 4) -> str:
+    """A number with as many digits as it takes to tell a step from the next, and no fewer than ``least``."""
+    if not isinstance(value, float | np.floating):
+        return str(value) if isinstance(value, np.integer) else repr(value)
+    digits = least
+    if 0 < step < math.inf and value and math.isfinite(value):
+        digits = min(_DIGITS, max(least, math.floor(math.log10(abs(float(value)))) - math.floor(math.log10(step)) + 1))
+    return f"{value:.{digits}g}"
+
+
+def ends(low: float, high: float) -> tuple[str, str]:
+    """Two bounds with as many digits as it takes to tell one from the other."""
+    return number(low, high - low), number(high, high - low)

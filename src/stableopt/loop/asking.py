@@ -25,23 +25,26 @@ class Asking(NamedTuple, Generic[Index]):
     def queries(self, state: State[Index], pending: Sequence[Query[Index]], count: int) -> list[Query[Index]]:
         """What to measure next, while the values of other queries are not in yet."""
         found: list[Query[Index]] = []
+        chooser = state
         imagined = imagining(state, [q.point_index for q in pending], [f.point_index for f in state.failures])
-        bold = False  # what one of them finds to be known is known to those that follow
         for _ in range(count):
             if found:
                 imagined = imagining(imagined, [found[-1].point_index])
-            query, bold = self._query(state, imagined, [*pending, *found], bold)
+            query, larger = self._query(chooser, imagined, [*pending, *found])
+            if larger is not None:  # what one of them finds to be known is known to those that follow
+                chooser, imagined = chooser.bolder(larger), imagined.bolder(larger)
             found.append(query)
         lower = state.guarantees([q.decision_index for q in found])
         return [replace(q, lower=low) for q, low in zip(found, lower, strict=True)]
 
     def _query(
-        self, state: State[Index], imagined: State[Index], pending: Sequence[Query[Index]], bold: bool
-    ) -> tuple[Query[Index], bool]:
+        self, state: State[Index], imagined: State[Index], pending: Sequence[Query[Index]]
+    ) -> tuple[Query[Index], float | None]:
         """One of them, from the state in which all others have their values; its lower bound is not known yet.
 
-        Also whether a larger β chose it; ``bold``: it does, without a look at what the small one would choose.
+        Also the larger β that chose it, if one did.
         """
+        larger = None
         number = state.t + len(state.failures) + len(pending)
         waiting = [q.point_index for q in pending]
         if number < self.initial or state.objective.t == 0 < self.initial:
@@ -51,21 +54,19 @@ class Asking(NamedTuple, Generic[Index]):
             if [q.t for q in pending] == list(range(number - len(waiting) + 1, number + 1)) and waiting:
                 imagined = replace(imagined, like=(state,))
             seed = self.seed + 7919 * len(pending)  # random rules draw anew for every worker
-            choice, bold = self._sampled(imagined, seed, bold)
+            choice, larger = self._sampled(imagined, seed)
             choice = other_point(imagined, choice, [*waiting, *_avoided(state)])
         translation = state.setting.translation
         seen = translation.decision(choice.decision), translation.point(choice.point)
-        return Query(number + 1, *seen, math.nan, choice.decision, choice.point), bold
+        return Query(number + 1, *seen, math.nan, choice.decision, choice.point), larger
 
-    def _sampled(self, state: State[Index], seed: int, bold: bool) -> tuple[Choice[Index], bool]:
-        """What the rule chooses; with a larger β, if a measurement there would tell nothing. And whether it did."""
-        rule = self.algorithm.sampling
-        if not bold:
-            choice = _sampled(rule, state, seed)
-            if state.instead is None or not rule.explores or teaches(state, choice.point):
-                return choice, False
-        assert state.instead is not None
-        return _sampled(rule, state.bolder(state.instead), seed), True
+    def _sampled(self, state: State[Index], seed: int) -> tuple[Choice[Index], float | None]:
+        """What the rule chooses; if a measurement there would tell nothing, with a larger β, and which one that is."""
+        rule, larger = self.algorithm.sampling, state.instead
+        choice = _sampled(rule, state, seed)
+        if larger is None or not rule.explores or teaches(state, choice.point):
+            return choice, None
+        return _sampled(rule, state.bolder(larger), seed), larger
 
 
 def teaches(state: State[Index], point: Index) -> bool:

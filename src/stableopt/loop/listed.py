@@ -11,7 +11,7 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data, Round
-from stableopt.loop.setting import Columns, Intersection, Setting
+from stableopt.loop.setting import FINE, Columns, Intersection, Setting
 from stableopt.loop.views import View
 from stableopt.maxmin.lists.listing import Listing
 from stableopt.maxmin.lists.masked import MaskedMaxMin
@@ -46,7 +46,8 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
     @property
     def columns(self) -> Columns:
         width = sum(block.shape[1] for block in self.translation.blocks)
-        return Columns(width, (), width)
+        spans = np.concatenate([np.ptp(block, axis=0) for block in self.translation.blocks])
+        return Columns(width, (), width, tuple((spans / FINE).tolist()))
 
     def solver(self, t: int = 0, *, brief: bool = False) -> ListedMaxMin:
         return self._solver
@@ -82,29 +83,30 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         return int(home[np.argmin(F[home])])
 
     def peak(self, F: Array, hints: Hints[int]) -> int:
-        homes = self.translation.homes
+        homes = self.translation.homes if self.where is None else self._open[0]
         return int(np.argmax(F)) if len(homes) == len(F) else int(homes[np.argmax(F[homes])])
 
     def design(self, number: int) -> int:
         """Point ``number`` of a random order of all points that can be reached."""
-        return int(self._order[number % len(self._order)])
+        shuffled = self._open[1]
+        return int(shuffled[number % len(shuffled)])
 
     @cached_property
-    def _order(self) -> Indices:
-        reachable = self.translation.reachable
+    def _open(self) -> tuple[Indices, Indices]:
+        """All points that can be reached, with a rule those that an allowed decision stands for; and shuffled."""
+        found = self.translation.reachable
         if isinstance(self._solver, MaskedMaxMin):
             homes = [self.translation.home(d) for d in np.flatnonzero(self._solver.allowed).tolist()]
-            reachable = np.unique(np.concatenate(homes))
-        return reachable[np.random.default_rng([self.seed, 0]).permutation(len(reachable))]
+            found = np.unique(np.concatenate(homes))
+        return found, found[np.random.default_rng([self.seed, 0]).permutation(len(found))]
 
     def random(self, rng: np.random.Generator) -> int:
-        reachable = self.translation.reachable
-        return int(reachable[rng.integers(len(reachable))])
+        points = self._open[0]
+        return int(points[rng.integers(len(points))])
 
     def candidates(self, decision: int | None = None, *, without: Sequence[int] = (), draw: int = 0) -> Sequence[int]:
-        """All points, or those of A(decision)."""
-        listing = self.translation
-        points = listing.reachable if decision is None else listing.solver.members(decision)
+        """All points, of allowed decisions if there is a rule, or those of A(decision)."""
+        points = self._open[0] if decision is None else self.translation.solver.members(decision)
         return np.setdiff1d(points, without) if len(without) else points  # type: ignore[return-value]
 
 

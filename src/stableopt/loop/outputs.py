@@ -29,6 +29,7 @@ from stableopt.model.learning import Belief, Learned
 
 Level = Literal["lower", "mean", "upper", "exploring"]
 _NARROW = 1e-3  # of s_k: a width below this is as good as none
+_HARDLY = -0.5  # a score: in 1 of 10 cases all limits are kept, with β^{1/2} = 2.5
 _HALF = 0.5  # of the noise: what is known as well as this is known
 
 
@@ -229,8 +230,8 @@ class Limits(ReadOnly, Generic[Index]):
         """The decision with the largest worst-case lcb, of those whose margins are guaranteed.
 
         If there is none, the one that most likely keeps all limits. It has the largest score in its worst case: the
-        largest share of β^{1/2} with which all its margins would be guaranteed. Where even that one cannot keep them
-        (below −1), the score would prefer what is least known: then the one that is expected to come closest.
+        largest share of β^{1/2} with which all its margins would be guaranteed. Where even that one hardly can keep
+        them, the score would prefer what is least known: then the one that is expected to come closest.
         """
         found = self.solver.maximin(lcb, self.hints, self.margins("lower"))
         if not self.each or (found.margin >= 0 and self.complete):
@@ -238,7 +239,7 @@ class Limits(ReadOnly, Generic[Index]):
         both = zip(self.margins("mean"), self.margins("upper"), strict=True)
         scores = [score(mean, upper, _NARROW) for mean, upper in both]
         likely = self.solver.jointly(scores, self.hints)
-        if likely.value < -1:
+        if likely.value < _HARDLY:
             return self.solver.jointly(self.margins("mean"), self.hints).decision
         if likely.value >= 1 and self.complete:  # a search missed what is guaranteed here
             hints = self.hints._replace(decisions=[likely.decision, *self.hints.decisions])

@@ -132,18 +132,18 @@ def _rows(points: Any, y: ArrayLike, dim: int) -> Sequence[Any] | Array | None:
     return rows
 
 
-def measured(y: Any) -> float | None:
-    """A measured value; None if the evaluation failed."""
+def measured(y: Any, failed: str = "tell None for a failed evaluation") -> float | None:
+    """A measured value; None if the evaluation failed, which an error says how to tell."""
     if y is None:
         return None
     if np.ndim(y) != 0 or np.ma.is_masked(y) or np.asarray(y).dtype.kind not in "iuf":
-        raise ValueError(f"expected one number as the value y of one point (None if it failed), got {y!r}")
+        raise ValueError(f"expected one number as the value y of one point, got {y!r:.200}: {failed}")
     value = float(y)
     if not math.isfinite(value):
-        raise ValueError(f"expected a finite value y, got {value}: tell None for a failed evaluation")
+        raise ValueError(f"expected a finite value y, got {value}: {failed}")
     if not is_value(value):
         raise ValueError(
-            f"expected a value y of at most {LARGEST_VALUE:g}, got {value:g}: use a larger unit (None if it failed)"
+            f"expected a value y of at most {LARGEST_VALUE:g}, got {value:g}: use a larger unit ({failed})"
         )
     return value
 

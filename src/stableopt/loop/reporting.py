@@ -33,15 +33,20 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
 
 
 def reported_decision(state: State[Index], rule: ReportingRule) -> Index:
-    """The rule's decision. If it can reach a point that failed: the safest tried decision that cannot."""
+    """The rule's decision, or the safest one if that is not allowed.
+
+    If it can reach a point that failed: the safest tried decision that cannot.
+    """
     if state.objective.t == 0:
         raise ValueError("nothing to report yet: tell at least one value first")
     decision = _checked(rule, state, rule.choose(state))
+    if not state.setting.allows(decision):
+        decision = state.safest(tried=True)
     failed = [r.point_index for r in state.failures]
     if not failed or state.avoids(decision, failed):
         return decision
     tried = dict.fromkeys([*state.tried(), *(r.decision_index for r in state.rounds)])
-    good = [d for d in tried if state.avoids(d, failed)]
+    good = [d for d in tried if state.avoids(d, failed) and state.setting.allows(d)]
     if state.constraints:
         kept = [d for d in good if state.feasible(d) == "certified"]
         good = kept or sorted(good, key=lambda d: state.limits.smallest(d, "lower"))[-1:]

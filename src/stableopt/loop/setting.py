@@ -41,6 +41,9 @@ else:
     F = TypeVar("F")
 
 
+FINE = 1000  # parts of a range: that is how finely a number is read
+
+
 class Translation(Protocol[Index]):
     """Between what a user sees and indices."""
 
@@ -90,7 +93,7 @@ class Intersection(ReadOnly):
 
 
 class Columns(NamedTuple):
-    """What a model sees of a point."""
+    """The numbers of a point, as a model and as people see them."""
 
     width: int
     """How many numbers it has."""
@@ -98,6 +101,8 @@ class Columns(NamedTuple):
     """Which of them are codes of categories."""
     variables: int
     """How many variables and parameters these stand for."""
+    steps: tuple[float, ...]
+    """How finely a person has to read each of them: a difference that does not matter; 0: as usual."""
 
 
 class Setting(ABC, Generic[Index, F]):

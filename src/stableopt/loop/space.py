@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -12,7 +13,7 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices, low_discrepancy
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data, Round
-from stableopt.loop.setting import Columns, Intersection, Setting
+from stableopt.loop.setting import FINE, Columns, Intersection, Setting
 from stableopt.loop.views import View
 from stableopt.maxmin.search.allowed import AllowedMaxMin, Ground
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
@@ -28,12 +29,14 @@ from stableopt.sets.domains import Domain
 from stableopt.sets.perturbations import Rectangle
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Estimate, Parameters, UncertaintySet
+from stableopt.sets.variables import Float
 
 _STARTS = 32  # observed points that the search for the largest F starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
 _OTHERS = 64  # points of one decision to choose from
 _POINTS = 512  # points of the space to choose from
 _SAME = 1e-3  # so close in every coordinate, two points are the same to workers
+_OF_REACH = 20  # parts of what the adversary can do to a number: that is how finely it is read
 _MARGIN = 0.1  # of a range, at both ends: initial points keep off, as an edge tells little about the rest
 
 
@@ -65,10 +68,10 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         """Decisions and points as rows of coordinates."""
         return SpaceTranslation(self.region)
 
-    @property
+    @cached_property
     def columns(self) -> Columns:
         space = self.region.points_space
-        return Columns(space.dim, space.categories, len(space.parts))
+        return Columns(space.dim, space.categories, len(space.parts), _steps(self.region))
 
     def solver(self, t: int, *, brief: bool = False) -> ContinuousMaxMin | AllowedMaxMin:
         """The search. With very many observations every evaluation is dear, and the search gets fewer of them."""
@@ -138,8 +141,11 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
             region = SpaceRegion(self.domain, replace(parameters, within=Rectangle(0.0)))
         last = [point[: region.dim] for point in hints.points[-_STARTS:]]
         budget, least = effort(self.region, len(hints.points), brief=True)
-        found = _search(region, budget, least, self.seed).maximin(F, Hints(last)).point
-        return self.region.point_index(np.array(found))
+        search: ContinuousMaxMin | AllowedMaxMin = _search(region, budget, least, self.seed)
+        if (ground := self._ground) is not None and isinstance(search, ContinuousMaxMin):
+            d = self.region.dim
+            search = AllowedMaxMin(search, Ground(region, lambda X: ground.allowed(X[:, :d]), self.seed))
+        return self.region.point_index(np.array(search.maximin(F, Hints(last)).point))
 
     def design(self, number: int) -> Row:
         """Point ``number`` of an evenly spread sequence, which leaves out the edges of a decision's ranges."""
@@ -153,7 +159,10 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
 
     def random(self, rng: np.random.Generator) -> Row:
         space = self.region.points_space
-        return _allowed(self.region, space.rows(rng.random((1, len(space.parts)))))
+        Z = space.rows(rng.random((1, len(space.parts))))
+        if self._ground is not None:
+            Z[:, : self.region.dim] = self._ground.anchors[rng.integers(len(self._ground.anchors))]
+        return _allowed(self.region, Z)
 
     def candidates(self, decision: Row | None = None, *, without: Sequence[Row] = (), draw: int = 0) -> Sequence[Row]:
         """Evenly spread points of the space, of its allowed decisions, or of what the decision can turn into."""
@@ -168,7 +177,8 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
             X = np.tile(decision, (len(S), 1))
             Z = region.points(X, region.project(X, S))
         Z = region.points_space.settable(Z)
-        return [region.point_index(row) for row in (_apart(Z, without) if len(without) else Z)]
+        Z = region.points_space.settled(_apart(Z, without) if len(without) else Z)
+        return [tuple(z) for z in Z.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,6 +258,21 @@ class _AllInUsersUnits(NamedTuple):
     def with_gradient(self, Z: Array, which: Indices) -> tuple[Array, Array]:
         values, gradient = self.bounds.with_gradient(self.natural(Z), which)
         return values, gradient * self.scale
+
+
+def _steps(region: SpaceRegion) -> tuple[float, ...]:
+    """How finely each column of a point is read: a small part of its range, and of what the adversary can do to it."""
+    low, high = region.reach(region.decisions(1, 0))
+    found: list[float] = []
+    for v, c in zip(region.points_space.parts, region.points_space.columns, strict=True):
+        if isinstance(v, Float):
+            # On a log scale, a thousandth of the range says nothing about what matters at its lower end.
+            reach = float(np.ptp(v.value(np.array([low[0, c[0]], high[0, c[0]]])))) / _OF_REACH
+            span = math.inf if v.log else (v.high - v.low) / FINE
+            found.append(min(reach, span) if reach > 0 else span if span < math.inf else 0.0)
+        else:
+            found += [0.0] * v.width
+    return tuple(found)
 
 
 def _apart(Z: Array, points: Sequence[Row]) -> Array:

@@ -9,6 +9,7 @@ Notation
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -182,6 +183,23 @@ def largest_factor(setting: Setting[Index], decision: Index, scaled: Callable[[f
     fits, _ = _last(lambda r: size(r) >= 0)
     most = size(fits)
     return fits if size(0.0) == most else min(fits, _last(lambda r: size(r) < most)[1])
+
+
+def too_wide(setting: Setting[Index], factor: float) -> ValueError:
+    """The error about a factor of the tolerance that does not fit; it says which ones do."""
+
+    def fits(r: float) -> bool:
+        try:
+            with quiet():
+                setting.rescaled(r)
+        except ValueError:
+            return False
+        return True
+
+    most = math.floor(1000 * _last(fits)[0]) / 1000
+    return ValueError(
+        f"expected factors of at most {most:g}, got {factor:g}: beyond, a tolerance would be too wide for its range"
+    )
 
 
 def _last(holds: Callable[[float], bool]) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from stableopt.campaign.results import Profile
+from stableopt.campaign.profile import Profile
 from stableopt.plots import style
 from stableopt.plots.parameters import text
 from stableopt.plots.subject import subject_of

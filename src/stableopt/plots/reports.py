@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from stableopt.base.checks import destination
+
 
 def report(source: Any, file: str | os.PathLike[str], *, label: str | None = None) -> Path:
     """Write all that is known of an answer as one HTML file, which needs no network; its path is returned.
@@ -19,6 +21,6 @@ def report(source: Any, file: str | os.PathLike[str], *, label: str | None = Non
     """
     from stableopt.plots.page.page import page_of
 
-    path = Path(file)
+    path = destination(file, "the page of a report")  # before the pictures are drawn
     path.write_text(page_of(source, label), encoding="utf-8")
     return path

@@ -57,12 +57,12 @@ class Allowed:
             answer = self._at_once(rows)
             if answer is not None:
                 return answer
-        return np.array([holds(self.rule, self.space.decode(row)) for row in rows], dtype=bool)
+        return np.array([holds(self.rule, point) for point in self.space.decoded(rows)], dtype=bool)
 
     @cached_property
     def _takes_arrays(self) -> bool:
         rows = self.space.spread(_TRIED, 0)
-        one_by_one = [holds(self.rule, self.space.decode(row)) for row in rows]
+        one_by_one = [holds(self.rule, point) for point in self.space.decoded(rows)]
         at_once = self._at_once(rows) if all(isinstance(v, Range) for v in self.space.parts) else None
         return at_once is not None and at_once.tolist() == one_by_one
 

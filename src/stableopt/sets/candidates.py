@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stableopt.base.arrays import Array, frozen
-from stableopt.base.checks import is_number, row_of
+from stableopt.base.checks import is_number, is_number_text, row_of
 from stableopt.sets.domains import Domain, Points
 from stableopt.sets.variables import Category, Float, Variable
 
@@ -97,8 +97,15 @@ class Candidates(Variable):
                 raise ValueError(f"expected one of {list(w)} in {name}, got {v!r:.200}")
         return [w.index(v) if w else v for v, w in pairs]
 
+    def settled(self, coordinates: Array) -> Array:
+        return np.asarray(self.choices[[self._nearest(row) for row in coordinates]])
+
+    def _nearest(self, coordinates: Array) -> int:
+        """Which of the candidates is nearest."""
+        return int(np.argmin(np.abs(self.choices - coordinates).sum(axis=1)))
+
     def decode(self, coordinates: Array) -> Any:
-        row = self.points.points[int(np.argmin(np.abs(self.choices - coordinates).sum(axis=1)))].tolist()
+        row = self.points.points[self._nearest(coordinates)].tolist()
         return tuple(w[round(v)] if w else v for v, w in zip(row, self.words or [()] * len(row), strict=True))
 
     def natural(self, coordinates: Array) -> Array:
@@ -120,6 +127,10 @@ def variable(given: Any, name: str) -> Variable:
         words = [isinstance(v, str | bool) for v in given]
         listed = isinstance(given, list) and len(given) > 2 and all(map(is_number, given))
         try:
+            if len(given) == 2 and all(isinstance(v, str) and is_number_text(v) for v in given):
+                low, high = (v.strip() for v in given)
+                remedy = f"({low}, {high}) is a range, stableopt.Category([{low!r}, {high!r}]) two choices"
+                raise ValueError(f"expected two numbers or words, got {given!r}, which look like numbers: {remedy}")
             if len(given) and (all(words) or listed):
                 return Category(tuple(given))
             if len(given) == 2 and not any(words):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from stableopt.base.arrays import Array, cartesian, frozen, low_discrepancy
-from stableopt.base.checks import is_whole, listed, unmasked
+from stableopt.base.checks import is_whole, listed, nearest, unmasked
 from stableopt.base.values import Value
 from stableopt.sets.candidates import Candidates, variable
 from stableopt.sets.domains import Domain
@@ -102,7 +102,7 @@ class Space(Value):
         """The column of a variable by its name, or by its number."""
         if isinstance(name, str):
             if name not in self.labels:
-                raise ValueError(f"expected one of the names {self.labels}, got {name!r}{_nearest(name, self.labels)}")
+                raise ValueError(f"expected one of the names {self.labels}, got {name!r}{nearest(name, self.labels)}")
             return self.labels.index(name)
         if not is_whole(name, 0) or name >= self.dim:
             raise ValueError(f"expected a column between 0 and {self.dim - 1}, got {name!r}")
@@ -117,7 +117,15 @@ class Space(Value):
 
     def decode(self, row: Array) -> Point:
         """The point at a row, with everything discrete rounded to what it can be."""
-        values = [v.decode(row[c.start : c.stop]) for v, c in zip(self.parts, self.columns, strict=True)]
+        return self.decoded(row[None])[0]
+
+    def decoded(self, rows: Array) -> list[Point]:
+        """The points at rows (n, d)."""
+        parts = [v.decoded(rows[:, c.start : c.stop]) for v, c in zip(self.parts, self.columns, strict=True)]
+        return list(map(self._point, zip(*parts, strict=True)))
+
+    def _point(self, values: Sequence[Any]) -> Point:
+        """The point of which these are the values, one for each variable."""
         if self.names is None:
             flat = [x for value in values for x in (value if isinstance(value, tuple) else (value,))]
             return flat if self.categories else frozen(np.array(flat, dtype=float))
@@ -125,6 +133,11 @@ class Space(Value):
         for name, value in zip(self.names, values, strict=True):
             named.update({name: value} if isinstance(name, str) else dict(zip(name, value, strict=True)))
         return named
+
+    def settled(self, rows: Array) -> Array:
+        """The rows (n, d) of the points at these rows: the same, with everything discrete rounded to what it can be."""
+        parts = zip(self.parts, self.columns, strict=True)
+        return np.hstack([v.settled(rows[:, c.start : c.stop]) for v, c in parts])
 
     def natural(self, rows: Array) -> Array:
         """Rows in the user's units (log on log scales), which the kernels of a prior that is given see."""
@@ -177,7 +190,7 @@ class Space(Value):
                 raise ValueError(f"expected {what} as a dictionary with {names}, got {point!r:.200}")
             unknown = [n for n in point if n not in names]
             if unknown or len(point) < len(names):
-                hint = _nearest(str(unknown[0]), names) if unknown else ""
+                hint = nearest(str(unknown[0]), names) if unknown else ""
                 raise ValueError(f"expected {what} with the names {names}, got {list(point)}{hint}")
             return [point[n] if isinstance(n, str) else [point[m] for m in n] for n in self.names]
         if isinstance(point, Mapping | str):
@@ -214,13 +227,6 @@ def _name(name: Any, v: Variable) -> Any:
     if not isinstance(name, str) and not (several and all(isinstance(n, str) for n in name)):
         raise ValueError(f"expected names as strings (a tuple of {v.width} for columns of candidates), got {name!r}")
     return name if isinstance(name, str) else tuple(name)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, list(known), n=1)
-    return f": did you mean {close[0]!r}?" if close else ""
 
 
 def space_of(domain: Domain | Space) -> Space:

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.base.arrays import Array, frozen
+from stableopt.base.arrays import Array, between, frozen
 from stableopt.base.checks import is_number, positive
 from stableopt.base.values import Value
 
+_END = 1e-9  # coordinates this close to an end are the end
 _MOST = 10**6  # values of an integer that are told apart
 
 
@@ -65,6 +66,14 @@ class Variable(Value, ABC):
     @abstractmethod
     def decode(self, coordinates: Array) -> Any:
         """The value at these coordinates, or the nearest one that it can have."""
+
+    def decoded(self, coordinates: Array) -> list[Any]:
+        """The values at these coordinates (n, width)."""
+        return [self.decode(row) for row in coordinates]
+
+    def settled(self, coordinates: Array) -> Array:
+        """The coordinates of the values at these (n, width): what `encode` makes of what `decode` says."""
+        return np.array([self.encode(self.decode(row), "it") for row in coordinates]).reshape(coordinates.shape)
 
     def natural(self, coordinates: Array) -> Array:
         """The coordinates (n, width) in the user's unit, or its log on a log scale: what a kernel of the user sees."""
@@ -224,14 +233,33 @@ class Float(Range):
         """The coordinate of the value at a coordinate: the same but for rounding."""
         return float(self.coordinate(np.array(self.decode(np.array([u])))))
 
+    def settled(self, coordinates: Array) -> Array:
+        if self.log or self.step is not None:
+            return super().settled(coordinates)
+        found = self.coordinate(self._values(coordinates))
+        rounded = np.flatnonzero(self.coordinate(self._values(found)) != found)  # one by one, by `encode`
+        found[rounded] = super().settled(coordinates[rounded])
+        return found
+
     def decode(self, coordinates: Array) -> float:
+        return self.decoded(coordinates[None])[0]
+
+    def decoded(self, coordinates: Array) -> list[float]:
+        return [self._on_step(value) for value in self._values(coordinates[:, 0]).tolist()]
+
+    def _values(self, coordinates: Array) -> Array:
+        """Values at coordinates, whatever the step is."""
         low, high = self.evaluate or (self.low, self.high)
-        u = float(coordinates[0])
-        if 0.0 <= u < 1e-9 or 1.0 - 1e-9 < u <= 1.0:  # the ends exactly, whatever logarithms and searches do
-            return self.low if u < 0.5 else self.high
-        value = min(max(float(self.value(coordinates)[0]), low), high)
+        values = between(self.value(coordinates), low, high)
+        values[(coordinates >= 0) & (coordinates < _END)] = self.low  # exactly, whatever logarithms and searches do
+        values[(coordinates > 1 - _END) & (coordinates <= 1)] = self.high
+        return values
+
+    def _on_step(self, value: float) -> float:
+        """The value, or the step that it is but for rounding."""
         if self.step is None:
             return value
+        low, high = self.evaluate or (self.low, self.high)
         near = float(self._step(np.rint((np.array(value) - self.low) / self.step)))
         return near if abs(near - value) <= 1e-9 * (self.high - self.low) and low <= near <= high else value
 
@@ -259,8 +287,18 @@ class Integer(Range):
             raise ValueError(f"expected {name} between {self.low:.0f} and {self.high:.0f}, got {value}")
         return [float(c) for c in self.choices[int(value - self.low)]]
 
+    def settled(self, coordinates: Array) -> Array:
+        return np.asarray(self.choices[(self._values(coordinates) - self.low).astype(np.intp)])
+
     def decode(self, coordinates: Array) -> int:
         return round(min(max(float(self.value(coordinates)[0]), self.low), self.high))
+
+    def decoded(self, coordinates: Array) -> list[int]:
+        return [int(value) for value in self._values(coordinates).tolist()]
+
+    def _values(self, coordinates: Array) -> Array:
+        """The whole numbers at coordinates (n, 1), as floats (n,)."""
+        return np.rint(between(self.value(coordinates[:, 0]), self.low, self.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +339,9 @@ class Category(Variable):
         if not any(same):
             raise ValueError(f"expected {name} to be one of {list(self.values)}, got {value!r:.200}")
         return [float(same.index(True))]
+
+    def settled(self, coordinates: Array) -> Array:
+        return np.rint(coordinates)
 
     def decode(self, coordinates: Array) -> Any:
         return self.values[round(float(coordinates[0]))]

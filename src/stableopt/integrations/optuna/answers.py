@@ -11,7 +11,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from stableopt.campaign.events import Created
-from stableopt.campaign.results import Assessment, Profile, Result
+from stableopt.campaign.profile import Profile
+from stableopt.campaign.results import Assessment, Result
 from stableopt.campaign.written import reader
 from stableopt.integrations.optuna.certificates import Certificate
 from stableopt.integrations.optuna.learning import WORDS, Learner, minimizes, trials_of

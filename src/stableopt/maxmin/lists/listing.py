@@ -195,8 +195,10 @@ def _grid_solver(grid: Grid, perturbation: Perturbation) -> ListedMaxMin | None:
     if padding > 4 and order == math.inf:
         return solvers.Successive([_one_axis(grid.shape, axis, c) for axis, c in enumerate(cells) if c])
     offsets = solvers.ball_offsets(cells, lengths, order, limit)
-    if padding > 4 and (padding > 64 or len(offsets) * len(grid) <= LIST_LIMIT):
-        return None  # in many dimensions neighbour lists are shorter than the padding
+    if padding > 4 and len(offsets) * len(grid) <= LIST_LIMIT:
+        return _offset_lists(grid.shape, offsets)  # in many dimensions these are shorter than the padding
+    if padding > 64:
+        return None
     return Sliding(grid.shape, cells, offsets, box=order == math.inf)
 
 
@@ -204,6 +206,23 @@ def _one_axis(shape: Sequence[int], axis: int, cells: int) -> Sliding:
     offsets = np.zeros((2 * cells + 1, len(shape)), dtype=np.intp)
     offsets[:, axis] = np.arange(-cells, cells + 1)
     return Sliding(shape, [cells if i == axis else 0 for i in range(len(shape))], offsets, box=True)
+
+
+def _offset_lists(shape: Sequence[int], offsets: Indices) -> Lists:
+    """Lists of the points that lie at these offsets in a grid, as far as they are inside."""
+    n, columns = math.prod(shape), offsets @ solvers.strides_of(shape)
+    offsets, columns = offsets[order := np.argsort(columns, kind="stable")], columns[order]
+    counts, found = [], []
+    for start in range(0, n, chunk_rows(len(offsets))):
+        rows = np.arange(start, min(n, start + chunk_rows(len(offsets))))
+        inside = np.ones((len(rows), len(offsets)), dtype=bool)
+        for at, away, size in zip(np.unravel_index(rows, shape), offsets.T, shape, strict=True):
+            if away.any():
+                there = at[:, None] + away
+                inside &= (there >= 0) & (there < size)
+        counts.append(np.count_nonzero(inside, axis=1))
+        found.append((rows[:, None] + columns)[inside])
+    return _lists(np.concatenate(counts), np.concatenate(found))
 
 
 def _reach_together(perturbations: Sequence[Perturbation], A: Array, B: Array) -> Mask:

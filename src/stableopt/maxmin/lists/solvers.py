@@ -109,9 +109,9 @@ class Sliding(ListedMaxMin):
         self._shape, self._cells = tuple(shape), tuple(cells)
         # Room for the ball's extent after the end of each axis, which serves the next row as room before its start.
         self._padded = tuple(n + c for n, c in zip(shape, cells, strict=True))
-        self._strides = _strides(self._padded)
+        self._strides = strides_of(self._padded)
         self._offsets, self._flat_offsets = offsets, offsets @ self._strides
-        self._whole_window = offsets @ _strides(self._shape)
+        self._whole_window = offsets @ strides_of(self._shape)
         self._margin = int(np.sum(np.array(cells) * self._strides))
         self._chunk = max(2**15, 2 * self._margin)  # values that stay in cache, with a halo that does not dominate
         self._levels = _levels(offsets, cells, self._strides.tolist(), separable=box)
@@ -198,7 +198,8 @@ def ball_offsets(cells: Sequence[int], lengths: Array, order: float, boundary: f
     return offsets
 
 
-def _strides(shape: Sequence[int]) -> Indices:
+def strides_of(shape: Sequence[int]) -> Indices:
+    """How far apart neighbours along each axis of a grid are in its list of points (p,)."""
     return np.array([math.prod(shape[i + 1 :]) for i in range(len(shape))], dtype=np.intp)
 
 
@@ -260,7 +261,7 @@ class AxisMinima(ListedMaxMin):
             row, column = np.nonzero(total <= self._radius)
             coordinates = np.column_stack([coordinates[row], choices[column]])
             changes = total[row, column]
-        return np.asarray(coordinates @ _strides(self._shape))
+        return np.asarray(coordinates @ strides_of(self._shape))
 
 
 class Lists(ListedMaxMin):

@@ -30,6 +30,8 @@ _PROMISE = 30.0  # steps: a scenario that would need more of the kind that it ta
 _AROUND = np.array([0.1, 0.01, 0.001])  # distances at which a poll looks, of what a decision can reach in a column
 _FEW = 3  # columns of which a poll tries the diagonals, too
 _SHORT = 4.0  # of the spread of F: what a low point loses if the scenario stays a unit length behind it
+_IN_CACHE = 32_768  # numbers of one array: larger ones take longer to get than to fill
+_BEYOND, _BESIDE = 1e-4, 1e-6  # scenarios: how far out the slope along an edge is taken, and by which differences
 _LAST = 1e-5  # of the spread of F: a step that promises less and leads nowhere is the last one
 
 
@@ -98,7 +100,12 @@ class Descent:
             move = trial - part.S
             slope = dots(move, part.h)
             stuck = slope >= least[at]
-            waiting = at[:0] if self.region.exact else at[part._with_shorter_steps(np.flatnonzero(stuck), aim, trial)]
+            waiting = at[:0]
+            if not self.region.exact and stuck.any():
+                waiting = at[part._held_by_an_edge(np.flatnonzero(stuck), aim, trial, least[at])]
+                move = trial - part.S
+                slope = dots(move, part.h)
+                stuck = slope >= least[at]
             if goal is not None:
                 stuck |= part.v + _PROMISE * slope > goal[at]
             if stuck.any():
@@ -118,20 +125,37 @@ class Descent:
         if part is not self:
             self.put(at, part)
 
-    def _with_shorter_steps(self, stuck: Indices, aim: Array, trial: Array) -> Indices:
-        """Shorten the steps of the stuck rows that may still go on, and return these rows.
+    def _held_by_an_edge(self, stuck: Indices, aim: Array, trial: Array, least: Array) -> Indices:
+        """Lead stuck rows along the edge that holds them; return those that need a shorter step, which is set.
 
-        Where projections are approximate (`Region.exact` is False), a long step may lead nowhere and a shorter one
-        down. Where they are exact, a stuck row has arrived.
+        Where projections are approximate (`Region.exact` is False), a step against the slope may lead up or nowhere
+        once it is projected. One along the edge leads down, if it is short enough. Where projections are exact, a stuck
+        row has arrived.
         """
         h, step = self.h[stuck], self.step[stuck]
-        least = _LAST * self.oracle.scale_of(self.X[stuck]) / np.maximum(dots(h, self.pace[stuck] * h), 1e-300)
-        longer = step > least
-        stuck, least, step = stuck[longer], least[longer], step[longer]
-        projected = self.region.project(self.X[stuck], aim[stuck])
-        held = np.abs(projected - trial[stuck]).max(axis=1, initial=0.0) > _HELD
-        self.step[stuck] = np.where(held, 0.1 * step, least)
-        return stuck
+        last = _LAST * self.oracle.scale_of(self.X[stuck]) / np.maximum(dots(h, self.pace[stuck] * h), 1e-300)
+        longer = step > last
+        stuck, last, step, h = stuck[longer], last[longer], step[longer], h[longer]
+        X, S, along = self.X[stuck], self.S[stuck], self._along_the_edge(stuck)
+        held = np.abs(self.region.project(X, aim[stuck]) - trial[stuck]).max(axis=1, initial=0.0) > _HELD
+        held |= -step * dots(along, h) < least[stuck]
+        trial[stuck] = self.region.project_inside(X, S - step[:, None] * along)
+        again = dots(trial[stuck] - S, h) >= least[stuck]
+        self.step[stuck[again]] = np.where(held, 0.1 * step, last)[again]
+        return stuck[again]
+
+    def _along_the_edge(self, rows: Indices) -> Array:
+        """J Jᵀh for these rows (n, q), where J is the derivative of the projection just beyond the edge.
+
+        It lies along the edge, and a step against it leads down: −h·J Jᵀh < 0, in whatever units a projection is the
+        nearest.
+        """
+        X, h, q = self.X[rows], self.h[rows], self.S.shape[1]
+        beyond = self.S[rows] - _BEYOND * h / _steepest(h)[:, None]
+        around = beyond[:, None] + _BESIDE * np.vstack([np.zeros((1, q)), np.eye(q)])
+        P = self.region.project(*paired(X, around)).reshape(around.shape)
+        J = (P[:, 1:] - P[:, :1]) / _BESIDE
+        return np.asarray(np.einsum("ijk,ij->ik", J, np.einsum("ijk,ik->ij", J, h)))
 
     def _extrapolate(self, trial: Array, move: Array) -> Mask | None:
         """Send the trials of rows whose steps shrink by a constant factor to the limit of these steps; say which rows.
@@ -210,20 +234,22 @@ class InnerSearch:
             return np.empty((n, 0, region.width))
         # First by how far a point is from all that the decision could reach in each column, on its own.
         low, high = region.reach(X)
-        Z = self._low
-        away = np.zeros((n, len(Z)))
-        for least, most, z in zip(
-            low.T[:, :, None], high.T[:, :, None], Z.T, strict=True
-        ):  # column by column: in cache
-            away += np.square(np.maximum(np.maximum(least - z, z - most), 0.0))
-        ranks = self._low_values + _SHORT * self.oracle.scale * np.sqrt(away)
-        near = lowest(ranks, min(2 * count, len(Z)))
+        some = max(1, _IN_CACHE // len(self._low))
+        ranks = [self._ranks(low[i : i + some], high[i : i + some], 2 * count) for i in range(0, max(n, 1), some)]
+        near = np.concatenate(ranks)
         rows, Z = np.repeat(X, near.shape[1], axis=0), self._low[near.ravel()]
         S = region.scenario_of(rows, Z)
         # A point that is out of reach is worth less, the further the scenario stays behind.
         short = np.sqrt(np.sum((region.points(rows, S) - Z) ** 2, axis=1)).reshape(near.shape)
         chosen = lowest(self._low_values[near] + _SHORT * self.oracle.scale * short, count)
         return taken(S.reshape(*near.shape, region.width), chosen)
+
+    def _ranks(self, low: Array, high: Array, count: int) -> Indices:
+        """The low points that promise most in boxes from low to high (n, P), the best ones first (n, <= count)."""
+        away = np.zeros((len(low), len(self._low)))
+        for least, most, z in zip(low.T[:, :, None], high.T[:, :, None], self._low.T, strict=True):
+            away += np.square(np.maximum(np.maximum(least - z, z - most), 0.0))
+        return lowest(self._low_values + _SHORT * self.oracle.scale * np.sqrt(away), min(count, len(self._low)))
 
     def minima(self, X: Array, effort: Effort, also: Array | None = None) -> Minima:
         """Local minima of the decisions; scenarios ``also`` (n, m, q) are tried, too."""

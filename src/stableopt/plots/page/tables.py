@@ -90,7 +90,7 @@ def constraints(subject: Subject) -> Html | None:
     known = subject.report.constraints
     if not known:
         return None
-    rows = [(each.name, *each.margin, readable(each.point)) for each in known]
+    rows = [(each.name, *each.margin, readable(each.point, subject.state.setting.columns.steps)) for each in known]
     return table(
         ("constraint", "inside its limits by, from", "to (below 0: beyond them)", "where it may be worst"), rows
     )

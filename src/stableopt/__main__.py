@@ -1,4 +1,4 @@
-"""``python -m stableopt.cli`` is the ``stableopt`` command."""
+"""``python -m stableopt`` is the ``stableopt`` command."""
 
 from stableopt.cli import main
 
