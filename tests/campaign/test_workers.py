@@ -299,6 +299,15 @@ def test_progress_and_callbacks_see_every_evaluation():
     assert seen == list(range(1, 9)) and "stableopt 8/8" in terminal.getvalue()
 
 
+@pytest.fixture
+def heeds_interrupts():
+    """What a shell starts in the background ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_ctrl_c_returns_what_is_known_and_ends_the_workers(tmp_path):
     interrupted = []
 

@@ -302,7 +302,8 @@ def test_answers_on_the_study_of_another_sampler_are_those_of_assess(direction):
     same = so.assess(data, {"x": (0, 10)}, {"x": 0.5}, environment=space, model=MODEL, minimize=minimize)
     assert ours.decision == pytest.approx(same.decision) and ours.worst_case[1:] == pytest.approx(same.worst_case[1:])
     best, promised = stable_best(study, {"x": 0.5}, **words), certificate(study, {"x": 0.5}, **words)
-    assert best.decision == pytest.approx(same.decision) and promised.regret == pytest.approx(same.regret_bound)
+    assert best.decision == pytest.approx(same.decision)
+    assert promised.regret == pytest.approx(same.regret_bound, rel=1e-4), "both are searched for"
     assert promised.data["values"] == 10 and promised.data["worst case"] == pytest.approx(
         [promised.lower, promised.upper]
     )

@@ -48,12 +48,12 @@ def test_a_hill_that_is_not_known_yet_is_measured_first():
     assert before.ask().point_index == curious.ask().point_index
 
 
-def test_a_larger_beta_chooses_what_it_would_choose_as_the_only_one():
-    curious, plain = told(8, Curious(0.01, (4.0, 25.0))), {b: told(8, b).ask() for b in (4.0, 25.0)}
-    t = curious.state.t + 1
-    expected = plain[curious.exploring.instead(t)]
-    assert curious.ask().point_index == expected.point_index
-    assert curious.exploring.instead(t + 1) != curious.exploring.instead(t)
+def test_the_smallest_beta_that_tells_something_chooses_as_if_it_were_the_only_one():
+    plain = {b: told(8, b) for b in (0.01, 0.02, 25.0, 1e4)}
+    assert known(plain[0.02], plain[0.02].ask()) and not known(plain[25.0], plain[25.0].ask())
+    chosen = told(8, Curious(0.01, (0.02, 25.0, 1e4))).ask().point_index
+    assert chosen == plain[25.0].ask().point_index != plain[1e4].ask().point_index
+    assert told(8, Curious(0.01, (1e4, 25.0))).ask().point_index == chosen, "whatever order they were given in"
 
 
 def test_a_huge_beta_looks_where_least_is_known():
@@ -156,7 +156,7 @@ def test_what_more_evaluations_would_find_is_played_as_a_run_goes_on():
     optimizer = Optimizer(GRID, Ball(0.02), GP(SE(0.15), NOISE), beta=6.25, explore=Curious(0.01, (4.0,)))
     optimizer.tell(np.repeat([[0.18], [0.2], [0.22]], 8, axis=0), np.ones(24))
     state, decision = optimizer.state, optimizer.report().decision_index
-    goes, stays = (prospects(each, decision).gains.mean() for each in (state, replace(state, instead=None)))
+    goes, stays = (prospects(each, decision).gains.mean() for each in (state, replace(state, instead=())))
     assert goes > 2 * stays
 
 
@@ -204,10 +204,10 @@ def test_a_schedule_of_ones_own_is_checked():
             return 1.0
 
         def instead(self, t):
-            return -1.0
+            return [9.0, -1.0]
 
     optimizer = Optimizer(GRID, Ball(0.02), GP(SE(0.08), NOISE), explore=Wild())
-    with pytest.raises(ValueError, match=r"Wild\.instead to return a β above 0"):
+    with pytest.raises(ValueError, match=r"Wild\.instead to return β above 0"):
         optimizer.tell([0.2], 1.0)
     assert optimizer.state.t == 0
 

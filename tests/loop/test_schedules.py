@@ -150,11 +150,11 @@ def test_alternating_takes_a_wide_look_now_and_then():
     assert Alternating(2.0, 3.0, every=1).beta(1) == 3.0
 
 
-def test_the_larger_betas_of_a_curious_schedule_take_turns():
-    schedule = Curious(1.0, (4.0, 9.0, 25.0))
+def test_the_larger_betas_of_a_curious_schedule_come_in_their_order():
+    schedule = Curious(1.0, (9.0, 4.0, 4.0, 25.0))
     assert {schedule.beta(t) for t in range(1, 5)} == {1.0}
-    assert [schedule.instead(t) for t in range(1, 7)] == [9.0, 25.0, 4.0, 9.0, 25.0, 4.0]
-    assert Constant(1.0).instead(3) is None
+    assert {schedule.larger_at(t) for t in range(1, 5)} == {(4.0, 9.0, 25.0)}
+    assert Constant(1.0).larger_at(3) == ()
 
 
 def test_every_second_wide_look_may_be_wider():

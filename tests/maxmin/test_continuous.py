@@ -96,7 +96,7 @@ class BallRegion:
     def other_decisions(self, x):
         return np.empty((0, self.dim))
 
-    def other_scenarios(self, x, s):
+    def other_scenarios(self, x, s, most):
         return np.empty((0, self.width))
 
     def dense(self, n=25):
@@ -184,7 +184,7 @@ class MixedRegion(BallRegion):
     def other_decisions(self, x):
         return np.array([[x[0], k] for k in range(self.kinds) if k != x[1]])
 
-    def other_scenarios(self, x, s):
+    def other_scenarios(self, x, s, most):
         return np.array([[s[0], k] for k in range(self.thetas) if k != round(s[1])])
 
     def dense(self, n=201):

@@ -832,7 +832,7 @@ def test_neighbours_differ_in_something_discrete_and_are_allowed(data):
     groups = [n if isinstance(n, tuple) else (n,) for n in space.names]
     assert all(any(set(c) <= set(g) for g in groups) and c for c in changed)
     s = region.project(x[None], region.scenarios(7, 1)[-1:])[0]
-    others = region.other_scenarios(x, s)
+    others = region.other_scenarios(x, s, 64)
     assert others.shape[1] == region.width
     X = np.tile(x, (len(others), 1))
     if not isinstance(perturbation, Ellipsoid):

@@ -61,12 +61,14 @@ class Asking(NamedTuple, Generic[Index]):
         return Query(number + 1, *seen, math.nan, choice.decision, choice.point), larger
 
     def _sampled(self, state: State[Index], seed: int) -> tuple[Choice[Index], float | None]:
-        """What the rule chooses; if a measurement there would tell nothing, with a larger β, and which one that is."""
-        rule, larger = self.algorithm.sampling, state.instead
+        """What the rule chooses, with the smallest β whose choice would tell something; which one, if it is larger."""
+        rule, larger = self.algorithm.sampling, None
         choice = _sampled(rule, state, seed)
-        if larger is None or not rule.explores or teaches(state, choice.point):
-            return choice, None
-        return _sampled(rule, state.bolder(larger), seed), larger
+        for beta in state.instead if rule.explores else ():
+            if teaches(state, choice.point):
+                break
+            choice, larger = _sampled(rule, state.bolder(beta), seed), beta
+        return choice, larger
 
 
 def teaches(state: State[Index], point: Index) -> bool:

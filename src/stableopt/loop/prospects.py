@@ -146,9 +146,10 @@ class Prospects(ReadOnly):
     def _played(self, game: Sequence[Playing]) -> float:
         for _ in range(AHEAD):
             z = self._doubtful(game, self._promising(game, [a.explore for a in self.aspects]))
-            larger = self.state.instead
-            if larger is not None and not any(a.tells(game[a.quantity], z) for a in self.aspects):
-                z = self._doubtful(game, self._promising(game, [math.sqrt(larger)] * len(self.aspects)))
+            for beta in self.state.instead:
+                if any(a.tells(game[a.quantity], z) for a in self.aspects):
+                    break
+                z = self._doubtful(game, self._promising(game, [math.sqrt(beta)] * len(self.aspects)))
             learned = [quantity.measure(z) for quantity in game]
             if not any(learned):
                 break

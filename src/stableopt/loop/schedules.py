@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -47,14 +47,17 @@ class Schedule(Value, ABC):
     def at(self, t: int, gain: float) -> float:
         """β_t, given the information gain of the first t − 1 observations."""
 
-    def instead(self, t: int) -> float | None:
-        """A larger β to explore with in round t, if what β_t chooses is known already; None: it is measured again."""
-        return None
+    def instead(self, t: int) -> Sequence[float]:
+        """Larger β to explore with in round t, one after the other while what was chosen is known already.
 
-    def larger_at(self, t: int) -> float | None:
-        """`instead`, checked."""
-        larger = self.instead(t)
-        return None if larger is None else positive(larger, f"{type(self).__name__}.instead to return a β above 0")
+        None at all: it is measured again.
+        """
+        return ()
+
+    def larger_at(self, t: int) -> tuple[float, ...]:
+        """`instead`, checked, the smallest first."""
+        expected = f"{type(self).__name__}.instead to return β above 0"
+        return tuple(sorted({positive(beta, expected) for beta in listed(self.instead(t), expected)}))
 
     def shared(self, count: int) -> Schedule:
         """The schedule for each of ``count`` quantities, so that the bounds of all of them hold with probability 1 − ξ.
@@ -146,17 +149,18 @@ class Alternating(_Known, Schedule):
 
 @dataclass(frozen=True, eq=False)
 class Curious(_Known, Schedule):
-    """A small β, and a larger one wherever what the small one chooses is known already: to explore with, no proof.
+    """The smallest of some β whose choice would tell something: to explore with, no proof.
 
     A small β finds a good decision soon. Then it would measure the worst case of that decision again and again, though
     the first few times tell most. A larger one compares it with what may be better instead, nearby and elsewhere; a
     very large one doubts what the model says, and a huge one looks where least is known. So a run explores as soon as
-    there is little left to learn where it is, and not at fixed times. `Output.teaches` says what is known already.
+    there is little left to learn where it is, and not at fixed times, and no further than it has to. `Output.teaches`
+    says what is known already.
     """
 
     small: float
     larger: tuple[float, ...]
-    """They take turns, round by round."""
+    """They are tried one after the other, the smallest first."""
     _promise = "a beta that depends on what is known promises nothing"
 
     def _checked(self, name: str, value: Any) -> Any:
@@ -171,8 +175,8 @@ class Curious(_Known, Schedule):
     def at(self, t: int, gain: float) -> float:
         return self.small
 
-    def instead(self, t: int) -> float | None:
-        return self.larger[t % len(self.larger)]
+    def instead(self, t: int) -> Sequence[float]:
+        return self.larger
 
 
 @dataclass(frozen=True, eq=False)

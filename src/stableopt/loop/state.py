@@ -45,8 +45,8 @@ class State(ReadOnly, Generic[Index]):
     """β that certifies: reports use it."""
     explore: float
     """β that explores: it chooses the decision to look at."""
-    instead: float | None = None
-    """A larger β that explores where what this one chooses is known already; None: that is measured again."""
+    instead: tuple[float, ...] = ()
+    """Larger β that explore where what this one chooses is known already; without any, that is measured again."""
     rounds: tuple[Round[Index], ...] = ()
     """The observations."""
     failures: tuple[Round[Index], ...] = ()
@@ -131,7 +131,8 @@ class State(ReadOnly, Generic[Index]):
         if beta not in self._bolder:
             constraints = tuple(replace(k, explore=beta) for k in self.constraints)
             like = tuple(other.bolder(beta) for other in self.like)
-            self._bolder[beta] = replace(self, explore=beta, instead=None, constraints=constraints, like=like)
+            larger = tuple(other for other in self.instead if other > beta)
+            self._bolder[beta] = replace(self, explore=beta, instead=larger, constraints=constraints, like=like)
         return self._bolder[beta]
 
     # -------------------------------------------------------------------------------------------------- decisions

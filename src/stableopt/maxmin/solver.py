@@ -172,8 +172,11 @@ class Adversary(Protocol):
         On log scales, `scenario_of` may say so in other units.
         """
 
-    def other_scenarios(self, x: Array, s: Array) -> Array:
-        """Neighbours (m, q) of one scenario of a decision that differ in something discrete."""
+    def other_scenarios(self, x: Array, s: Array, most: int) -> Array:
+        """Neighbours (m, q) of one scenario of a decision that differ in something discrete.
+
+        Of something that has more values than ``most``, only so many: the nearest ones and some far away.
+        """
 
     def project(self, X: Array, S: Array) -> Array:
         """The nearest scenarios that are allowed for these decisions, row by row; from far away, an extreme one."""

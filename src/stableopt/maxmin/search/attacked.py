@@ -117,8 +117,8 @@ class Attacked(AttackedDecisions):
         inside = self.region.filling(X, unit[:, :-1])
         return numbered(inside, np.minimum(np.floor(self.functions * unit[:, -1]), self.functions - 1))
 
-    def other_scenarios(self, x: Array, s: Array) -> Array:
-        others = numbered(self.region.other_scenarios(x, s[:-1]), s[-1])
+    def other_scenarios(self, x: Array, s: Array, most: int) -> Array:
+        others = numbered(self.region.other_scenarios(x, s[:-1], most), s[-1])
         numbers = np.array([k for k in range(self.functions) if k != s[-1]], dtype=float)
         return np.vstack([numbered(np.repeat(s[None, :-1], len(numbers), axis=0), numbers), others])
 

@@ -173,7 +173,7 @@ class Scan:
         region = plan.region
         self.plan, self.spread, self.seed = plan, spread, seed
         x = region.decisions(1, seed)[0]
-        other = region.other_scenarios(x, spread[0])
+        other = region.other_scenarios(x, spread[0], QUICK.jumps)
         self.first = np.concatenate([spread[: _FIRST.get(region.width, 1)], other[:_ALTERNATIVES]])
         # A climb does not change discrete coordinates, so with these more decisions are needed to begin with.
         filling = 0.28 if len(region.other_decisions(x)) else 0.07

@@ -285,7 +285,7 @@ class InnerSearch:
         across = np.concatenate([2 * np.eye(q), -2 * np.eye(q)])
         for _ in range(effort.polls):
             X, S = descent.X[rows], descent.S[rows]
-            others = [self.region.other_scenarios(x, s) for x, s in zip(X, S, strict=True)]
+            others = [self.region.other_scenarios(x, s, effort.jumps) for x, s in zip(X, S, strict=True)]
             owner = np.repeat(np.append(rows, rows), [2 * q] * len(rows) + [len(other) for other in others])
             trials = np.concatenate([(S[:, None] + across).reshape(-1, q), *others])
             S = self.region.project_inside(descent.X[owner], trials)

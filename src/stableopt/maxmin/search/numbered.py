@@ -119,8 +119,8 @@ class Numbered(NumberedDecisions):
     def near(self, X: Array, Z: Array) -> Array:
         return self.region.near(X[:, :-1], Z[:, :, :-1])
 
-    def other_scenarios(self, x: Array, s: Array) -> Array:
-        return self.region.other_scenarios(x[:-1], s)
+    def other_scenarios(self, x: Array, s: Array, most: int) -> Array:
+        return self.region.other_scenarios(x[:-1], s, most)
 
     def project(self, X: Array, S: Array) -> Array:
         return self.region.project(X[:, :-1], S)

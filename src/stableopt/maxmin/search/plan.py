@@ -55,6 +55,7 @@ class Effort(NamedTuple):
     steps: int  # of the last quarter
     tolerance: float  # of the spread of F
     polls: int  # rounds of jumps
+    jumps: int = 64  # values of something discrete that one jump tries; of more, the nearest and some far away
     apart: bool = False  # whether of scenarios that meet on their way down only one goes on
     paced: bool = False  # whether coordinates go at a pace of their own: a rough look at a front needs them apart
 
@@ -62,7 +63,9 @@ class Effort(NamedTuple):
 SCREEN = Effort(scan=4, filling=0, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
 QUICK = Effort(scan=12, filling=0, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
 _SOUND = Effort(scan=16, filling=32, known=6, starts=8, steps=12, tolerance=1e-6, polls=1, apart=True, paced=True)
-_FULL = Effort(scan=128, filling=128, known=16, starts=12, steps=40, tolerance=1e-7, polls=8, apart=True, paced=True)
+_FULL = Effort(
+    scan=128, filling=128, known=16, starts=12, steps=40, tolerance=1e-7, polls=8, jumps=1024, apart=True, paced=True
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,7 +94,7 @@ class Mover(ABC):
             return high - low
         return np.repeat(np.maximum.reduce(high - low, axis=1, initial=0.0, keepdims=True), self.width, axis=1)
 
-    def others(self, c: Array, s: Array) -> Array:
+    def others(self, c: Array, s: Array, most: int) -> Array:
         """Scenarios that differ from this one, of a point with the coordinates c (k,), in something discrete (m, q)."""
         raise NotImplementedError
 

@@ -180,7 +180,7 @@ class NormMover(RangeMover):
         S = np.vstack([np.zeros((1, q)), first, second, inner])
         return distinct(np.where(S < 0, self._down * S, self._up * S))[:count]
 
-    def others(self, c: Array, s: Array) -> Array:
+    def others(self, c: Array, s: Array, most: int) -> Array:
         """One whole number at a time: a step up or down, half of the way or all of it, or back to x."""
         reach, rows = self._reaches(self._values(c[None]))[0], []
         for j in np.flatnonzero(self._whole & (reach >= 1)).tolist():
@@ -277,14 +277,14 @@ class ChoiceMover(Mover):
         numbers = np.floor(np.minimum(unit, INSIDE) * len(self.rows))
         return np.broadcast_to(numbers, (len(C), *unit.shape))
 
-    def others(self, c: Array, s: Array) -> Array:
-        return np.asarray(other_rows(self.rows, int(s[0]))[:, None], dtype=float)
+    def others(self, c: Array, s: Array, most: int) -> Array:
+        return np.asarray(other_rows(self.rows, int(s[0]), most)[:, None], dtype=float)
 
 
-def other_rows(rows: Array, own: int) -> Indices:
+def other_rows(rows: Array, own: int, most: int = MANY) -> Indices:
     """Numbers of rows to jump to from one of them: all others, or of many the nearest ones and some far away."""
     near: Indices = np.arange(len(rows))
-    if len(rows) > MANY:
-        near = np.argsort(np.abs(rows - rows[own]).sum(axis=1), kind="stable")
-        near = np.concatenate([near[: MANY // 2], near[MANY // 2 :: (len(rows) - MANY // 2) // (MANY // 2)]])
+    if len(rows) > most:
+        near, half = np.argsort(np.abs(rows - rows[own]).sum(axis=1), kind="stable"), most // 2
+        near = np.concatenate([near[:half], near[half :: (len(rows) - half) // half]])
     return np.asarray(near[near != own])

@@ -279,12 +279,12 @@ class SpaceRegion(SpaceMovers):
         parts = [mover.near(C, Z[:, :, mover.place]) for mover, _, C in _parts(self._placed, self.base(X))]
         return np.concatenate([np.empty((*Z.shape[:2], 0)), *parts], axis=2)
 
-    def other_scenarios(self, x: Array, s: Array) -> Array:
+    def other_scenarios(self, x: Array, s: Array, most: int) -> Array:
         placed = [(mover, part) for mover, part in self._placed if mover.discrete]
         if not placed:
             return np.empty((0, self.width))
         parts = [(mover, part, C[0]) for mover, part, C in _parts(placed, self.base(x[None]))]
-        found = [_with_part(s, part, mover.others(c, s[part])) for mover, part, c in parts]
+        found = [_with_part(s, part, mover.others(c, s[part], most)) for mover, part, c in parts]
         return np.vstack([np.empty((0, self.width)), *found])
 
 
