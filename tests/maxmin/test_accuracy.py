@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import stableopt as so
 from benchmarks.accuracy.__main__ import main
 from benchmarks.accuracy.cells import KINDS, PARAMETERS, SCALES, SETS, Cell, case_of, cells
 from benchmarks.accuracy.measure import measured
@@ -81,3 +82,18 @@ def test_reports_that_were_wrong_once(name, seed):
     found = measured(next(cell for cell in cells() if str(cell) == name), seed)
     assert found.contradictions == 0 and max(found.inner) < 0.001 and max(found.losses) < 0.01
     assert found.claim is None or found.claim < 0.001
+
+
+def test_rows_of_a_profile_are_as_good_as_reports_for_their_tolerances():
+    """Where the best decisions of both sides are not the best between them, it still has to be found."""
+    names, missed = list("abcd"), []
+    for seed, t, rate, factor in ((2, 20, 3, 1.5), (3, 60, 6, 0.5), (1, 60, 6, 0.75)):
+        rng = np.random.default_rng(seed)
+        X, waves = rng.random((t, 4)), rate * rng.standard_normal((30, 4))
+        y = np.cos(X @ waves.T + 6.3 * rng.random(30)) @ rng.standard_normal(30) / 4 + 0.02 * rng.standard_normal(t)
+        data, ranges = dict(zip([*names, "value"], [*X.T, y], strict=True)), dict.fromkeys(names, (0, 1))
+        row = so.assess(data, ranges, 0.1).profile([0, factor, 1, 2])[1]
+        alone = so.assess(data, ranges, 0.1 * factor)
+        lacks = alone.worst_case.lower - row.worst_case.lower, alone.optimum_bound - row.optimum_bound
+        missed += [(seed, lack) for lack in lacks if lack > 0.01 * y.std()]
+    assert not missed

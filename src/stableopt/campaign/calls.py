@@ -281,7 +281,7 @@ def assess(
         minimize,
         value,
         beta=beta,
-        explore=None,
+        explore=FRONT_DOOR.explore,
         seed=seed,
         constraints=constraints,
         where=where,

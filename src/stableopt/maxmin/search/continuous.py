@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stableopt.base.arrays import Array, Indices
-from stableopt.maxmin.search.exchange import Ascended, Candidate, best_near, not_below, polish, with_discrete_neighbours
+from stableopt.maxmin.search.exchange import Ascended, Candidate, nearby, not_below, polish, with_discrete_neighbours
 from stableopt.maxmin.search.front import Bounded, Scan
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.looking import Looking, Place, alone
@@ -58,9 +58,9 @@ class Prepared:
         relaxed = region.relaxed if needed else None
         self.relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
 
-    def climbed(self, inner: InnerSearch, starts: Array) -> list[Ascended]:
-        """The decisions of a front after a scan and an ascent, group by group."""
-        front = self._scan.front(inner, starts)
+    def climbed(self, inner: InnerSearch, starts: Array, *, enough: bool = False) -> list[Ascended]:
+        """The decisions of a front after a scan, perhaps of starts alone, and an ascent, group by group."""
+        front = self._scan.front(inner, starts, enough=enough)
         first = [front.X[rows[:_REMEMBERED]] for rows in inner.oracle.groups(front.X)]
         scanned = [Bounded(*(part[rows] for part in front.scanned)) for rows in inner.oracle.groups(front.scanned.X)]
         inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
@@ -130,12 +130,11 @@ class ContinuousMaxMin(Prepared):
         if self._all is not None or len(functions) == 1 or len({each.enough for each in hints}) > 1:
             return [self.maximin(F, own) for F, own in zip(functions, hints, strict=True)]
         known = np.concatenate([self.known(own) for own in {id(own): own for own in hints}.values()])
+        starts = self.rows(list(dict.fromkeys(decision for own in hints for decision in own.decisions)))
         if hints[0].enough:
-            starts = [self.region.clip(self.rows(own.decisions)) for own in hints]
-            found = Several(self, functions, known).near(starts)
+            found = Several(self, functions, known).best(self.region.clip(starts), enough=True)
         else:
-            decisions = list(dict.fromkeys(decision for own in hints for decision in own.decisions))
-            found = best_of_each(self, functions, self.rows(decisions), known)
+            found = best_of_each(self, functions, starts, known)
         return [self.choice(self.region.decision_index(best.x), best) for best in found]
 
     def jointly(self, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
@@ -183,16 +182,15 @@ class ContinuousMaxMin(Prepared):
         if self._all is not None:
             return self._leading(self._all, F, known)[0][1]
         starts = self.region.clip(starts)
-        if enough:
-            inner = self.inner(F, known)
-            return alone(inner.minima, best_near(inner, starts))._replace(others=as_rows(starts))
-        if self.relaxed is not None:
-            inner = self.relaxed.inner(F, known)
-            front = self.relaxed.climbed(inner, self.relaxed.region.clip(starts))[0]
-            x = front.best if self.relaxed.plan.brief else alone(inner.minima, polish(inner, front)).x
-            starts = np.vstack([starts, self.region.rounded(x)])
         inner = self.inner(F, known)
-        return alone(inner.minima, self.finished(inner, self.climbed(inner, starts)[0]))
+        if enough and self.plan.brief:
+            return alone(inner.minima, nearby(inner, starts))._replace(others=as_rows(starts))
+        if self.relaxed is not None and not enough:
+            real = self.relaxed.inner(F, known)
+            front = self.relaxed.climbed(real, self.relaxed.region.clip(starts))[0]
+            x = front.best if self.relaxed.plan.brief else alone(real.minima, polish(real, front)).x
+            starts = np.vstack([starts, self.region.rounded(x)])
+        return alone(inner.minima, self.finished(inner, self.climbed(inner, starts, enough=enough)[0]))
 
     def _leading(
         self, X: Array, F: Smooth, known: Array, count: int = 1, above: float = -math.inf

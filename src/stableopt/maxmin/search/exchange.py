@@ -56,7 +56,6 @@ _NEAR = 1e-3  # of the spread of F: an exchange that comes to where a better one
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
-_NEARBY = 0.05  # radius of the first box of an exchange from where a search for almost the same function ended
 _FEW = 3  # turns from where a search for almost the same function ended, for a suggestion
 _LOOKS = 6  # at decisions that were scanned and may be better
 _OPEN, _JUDGED = 128, 8  # of these are screened and judged at a time
@@ -78,11 +77,11 @@ class Candidate(NamedTuple):
 class Exchange:
     """The way of one decision to a local max-min, see the head of this file."""
 
-    def __init__(self, place: Place, start: Candidate, T: Array, radius: float | None = None) -> None:
+    def __init__(self, place: Place, start: Candidate, T: Array) -> None:
         """From a decision with the lowest value found for it, and with replies that have the targets T (m, P)."""
         self.oracle, self.region, self.plan = place.oracle, place.region, place.plan
         self.start, self.T = start, T
-        self.radius = self.plan.radius if radius is None else radius
+        self.radius = self.plan.radius
         self.x, self.s, self.v = start.x, start.s, start.value
         self.towards = start.x  # where the last climb led
         self.turn, self.cut = 0, False  # how many there were, and whether the budget ended them
@@ -325,18 +324,11 @@ def not_below(place: Place, best: Candidate, scanned: Bounded) -> Looking[Candid
     return best._replace(agreed=best.agreed and bool(above.max() <= best.value))
 
 
-def best_near(place: Place, X: Array) -> Looking[Candidate]:
-    """The best decision near one of X (n, d), which were good for a function that is almost the same."""
+def nearby(place: Place, X: Array) -> Looking[Candidate]:
+    """A good decision near one of X (n, d), which were good for a function that is almost the same: a few turns."""
     above = (yield Look(X, SCREEN)).V[:, 0]
     starts = yield from _sound(place, X[highest(above, 4)])
-    if place.plan.brief:
-        return (yield from starts.exchange(place, int(np.argmax(starts.found.V[:, 0]))).few(_FEW))
-    best: Candidate | None = None
-    for i in highest(starts.found.V[:, 0], len(starts.X)):
-        if best is None or not same_hill(place.oracle, starts.X[i], best.x):
-            best = yield from _exchanged(place, starts, i, best, _NEARBY)
-    assert best is not None  # there is a start
-    return (yield from with_discrete_neighbours(place, best))
+    return (yield from starts.exchange(place, int(np.argmax(starts.found.V[:, 0]))).few(_FEW))
 
 
 class _Starts(NamedTuple):
@@ -346,10 +338,10 @@ class _Starts(NamedTuple):
     found: Minima
     T: Array
 
-    def exchange(self, place: Place, i: int, radius: float | None = None) -> Exchange:
-        """An exchange from one of them; ``radius`` of its first box, if that is not the usual one."""
+    def exchange(self, place: Place, i: int) -> Exchange:
+        """An exchange from one of them."""
         start = Candidate(self.X[i], self.found.S[i, 0], float(self.found.V[i, 0]))
-        return Exchange(place, start, self.T[i], radius)
+        return Exchange(place, start, self.T[i])
 
 
 def _sound(place: Place, X: Array) -> Looking[_Starts]:
@@ -358,11 +350,9 @@ def _sound(place: Place, X: Array) -> Looking[_Starts]:
     return _Starts(X, found, place.oracle.anchored(X, found.S, found.T))
 
 
-def _exchanged(
-    place: Place, starts: _Starts, i: int, best: Candidate | None, radius: float | None = None
-) -> Looking[Candidate]:
+def _exchanged(place: Place, starts: _Starts, i: int, best: Candidate | None) -> Looking[Candidate]:
     """The best decision so far, or where an exchange from start i leads if that is better."""
-    end = yield from starts.exchange(place, i, radius).run(best)
+    end = yield from starts.exchange(place, i).run(best)
     if best is None or (end is not None and end.value > best.value):
         assert end is not None  # only a rival ends an exchange early
         return end

@@ -185,12 +185,18 @@ class Scan:
             corners = np.unique(np.where(movable(region), np.round(X), X), axis=0)
             self.filling = np.concatenate([self.filling, corners])
 
-    def front(self, inner: InnerSearch, starts: Array) -> Front:
-        """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios."""
+    def front(self, inner: InnerSearch, starts: Array, *, enough: bool = False) -> Front:
+        """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios.
+
+        enough: no decision but the starts is worth a look.
+        """
         oracle, region, share = inner.oracle, inner.region, _SHARE * self.plan.budget
-        scenarios = np.concatenate([self._filling_scenarios, self._scenarios(self.plan.region, starts)])
-        tried = _Tried(*oracle.for_all(np.concatenate([self.filling, starts]), scenarios))
-        tried = tried.and_(self._around(inner, tried))
+        X, scenarios = starts, self._scenarios(self.plan.region, starts)
+        if not enough:
+            X, scenarios = np.concatenate([self.filling, X]), np.concatenate([self._filling_scenarios, scenarios])
+        tried = _Tried(*oracle.for_all(X, scenarios))
+        if not enough:
+            tried = tried.and_(self._around(inner, tried))
         if region.width:
             # With few scenarios most decisions look good. What turned out to be bad for some is tried on all of them.
             self._remember(inner, tried)
@@ -204,7 +210,7 @@ class Scan:
             h = oracle.gradients(tried.X, low).h
             S = oracle.project(tried.X, low - FAR * h / norms(h))
             tried = self._refined(inner, tried.beside(S, oracle.values(tried.X, S)), max(3, int(share / 60)))
-        tried = tried.spread_out(oracle, self.plan.front)
+        tried = tried.spread_out(oracle, self.plan.front // (2 if enough else 1))
         active = lowest(tried.V, self.plan.active)
         return Front(inner, tried.X, taken(tried.S, active), scanned)
 

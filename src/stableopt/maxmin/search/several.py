@@ -12,8 +12,8 @@ import numpy as np
 
 from stableopt.base.arrays import Array
 from stableopt.maxmin.search.attacked import numbered
-from stableopt.maxmin.search.continuous import ContinuousMaxMin, as_rows
-from stableopt.maxmin.search.exchange import Candidate, best_near, polish
+from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.search.exchange import Candidate, polish
 from stableopt.maxmin.search.looking import Look, Minima, in_turn, padded
 from stableopt.maxmin.search.numbered import Numbered, NumberedInner, NumberedOracle
 from stableopt.maxmin.search.oracle import Oracle
@@ -36,15 +36,9 @@ class Several:
         answers = self._answers(dict.fromkeys(range(len(self.inner.parts)), look))
         return [answers[k] for k in range(len(answers))]
 
-    def near(self, starts: Sequence[Array]) -> list[Candidate]:
-        """The best decision for each function, near one of its starts (k, d)."""
-        works = [best_near(part, X) for part, X in zip(self.inner.parts, starts, strict=True)]
-        found = zip(in_turn(self._answers, works), starts, strict=True)
-        return [best._replace(others=as_rows(X)) for best, X in found]
-
-    def best(self, starts: Array) -> list[Candidate]:
-        """The best decision for each function; ``starts`` (k, d) may be good ones."""
-        fronts = self.search.climbed(self.inner, starts)
+    def best(self, starts: Array, *, enough: bool = False) -> list[Candidate]:
+        """The best decision for each function; ``starts`` (k, d) may be good ones, or are ``enough``."""
+        fronts = self.search.climbed(self.inner, starts, enough=enough)
         pairs = zip(self.inner.parts, (front.plain for front in fronts), strict=True)
         return in_turn(self._answers, [self.search.finished(part, front) for part, front in pairs])
 
