@@ -201,8 +201,8 @@ class Limits(ReadOnly, Generic[Index]):
     def worst(self, decision: Index, level: Level) -> list[Choice[Index]]:
         """Where each margin of a decision is smallest."""
         if (decision, level) not in self._worst:
-            found = [self.solver.worst(decision, M, self.hints) for M in self.margins(level)]
-            self._worst[decision, level] = found
+            margins = self.margins(level)
+            self._worst[decision, level] = self.solver.worsts(decision, margins, self.hints) if margins else []
         return self._worst[decision, level]
 
     @cached_property

@@ -215,7 +215,7 @@ class ConstrainedSearch:
 
     def _judged(self, x: Array) -> Judged:
         decision = self.alone.region.decision_index(x)
-        worst, *margins = [self.alone.worst(decision, function, self.hints) for function in self.functions]
+        worst, *margins = self.alone.worsts(decision, self.functions, self.hints)
         return Judged(np.array(decision), worst.value, worst.point, min(m.value for m in margins))
 
 

@@ -6,7 +6,6 @@ them is overlooked since others are lower. Everything else is the search of `con
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -17,9 +16,10 @@ from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.exchange import Candidate
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.looking import Minima
+from stableopt.maxmin.search.numbered import Numbered, NumberedInner, NumberedOracle, for_each_number
 from stableopt.maxmin.search.oracle import Oracle
 from stableopt.maxmin.search.plan import Budget, Effort, Plan
-from stableopt.maxmin.search.steps import lowest
+from stableopt.maxmin.search.steps import lowest, taken
 from stableopt.maxmin.solver import Region, Smooth
 
 
@@ -36,30 +36,27 @@ class ScaledOracle(Oracle):
 
 
 class JointInnerSearch(InnerSearch):
-    """min over scenarios of several functions: for each of them by a search of its own."""
+    """min over scenarios of several functions: for each of them by a search of its own, all in one batch."""
 
-    def __init__(self, oracle: Oracle, plan: Plan, spread: Array, parts: Sequence[InnerSearch]) -> None:
+    def __init__(self, oracle: Oracle, plan: Plan, spread: Array, each: NumberedInner) -> None:
         super().__init__(oracle, plan, spread, np.empty((0, spread.shape[1])))
-        self.parts = parts
+        self.each, self.parts = each, each.parts
 
     def remember(self, Z: Array, v: Array) -> None:
-        for k, part in enumerate(self.parts):
-            own = Z[:, -1] == k
-            part.remember(Z[own, :-1], v[own])
+        self.each.remember(Z, v)
 
     def near_low_points(self, X: Array, count: int) -> Array:
         each = [numbered(part.near_low_points(X, count), k) for k, part in enumerate(self.parts)]
         return np.concatenate(each, axis=1)
 
     def minima(self, X: Array, effort: Effort, also: Array | None = None) -> Minima:
-        own = None if also is None else also[..., :-1]
-        each = [part.minima(X, effort, own) for part in self.parts]
-        V = np.concatenate([found.V for found in each], axis=1)
-        S = np.concatenate([numbered(found.S, k) for k, found in enumerate(each)], axis=1)
-        T = np.concatenate([numbered(found.T, k) for k, found in enumerate(each)], axis=1)
+        count = len(self.parts)
+        own = None if also is None else np.tile(also[..., :-1], (count, 1, 1))
+        found = self.each.minima(for_each_number(X, count), effort, own)
+        V, S, T = (np.concatenate(np.split(part, count), axis=1) for part in found)
+        S = numbered(S, np.repeat(np.arange(count), found.V.shape[1]))
         order = lowest(V, V.shape[1])
-        S, T = (np.take_along_axis(rows, order[:, :, None], axis=1) for rows in (S, T))
-        return Minima(np.take_along_axis(V, order, axis=1), S, T)
+        return Minima(taken(V, order), taken(S, order), taken(T, order))
 
 
 class JointMaxMin(ContinuousMaxMin):
@@ -82,9 +79,9 @@ class JointMaxMin(ContinuousMaxMin):
         assert isinstance(F, Merit)
         budget, alone = Budget(self.budget, self.least), self.alone
         oracles = [ScaledOracle(alone.region, Part(F, k), budget, scale) for k, scale in enumerate(F.scales)]
-        parts = [InnerSearch(oracle, alone.plan, alone.spread, known) for oracle in oracles]
+        each = NumberedInner(NumberedOracle(Numbered(alone.region), oracles), alone.plan, alone.spread, known)
         oracle = ScaledOracle(self.region, F, budget, F.scales[0])
-        return JointInnerSearch(oracle, self.plan, self.spread, parts)
+        return JointInnerSearch(oracle, self.plan, self.spread, each)
 
 
 @lru_cache(maxsize=16)
