@@ -67,3 +67,41 @@ def test_a_learned_model_on_a_log_scale_beside_an_environment_is_searched_as_wel
     size = np.ptp(lower)
     assert report.lower >= max(lower) - 0.01 * size
     assert report.optimum_upper >= max(upper) - 0.01 * size
+
+
+def limited(seed=0):
+    """A run with a limit in a space, after some values."""
+    limit = so.Constraint("heat", upper=0.6, model=so.GP(so.SE(0.4), noise=0.05))
+    optimizer = so.Optimizer(
+        so.Space([(0, 1)]), so.Rectangle(0.05), so.GP(so.SE(0.3), noise=0.05), constraints=[limit], initial=1, seed=seed
+    )
+    for _ in range(6):
+        query = optimizer.ask()
+        optimizer.tell(query, float(np.sin(4 * query.point[0])), measured={"heat": float(query.point[0])})
+    return optimizer
+
+
+def test_with_limits_no_tried_decision_that_may_keep_them_is_above_the_bound_of_the_optimum():
+    """A search that misses the best one must not contradict what is known of those tried, nor call it impossible."""
+    optimizer = limited()
+    state = optimizer.state
+    uppers = [state.certificate(d).upper for d in state.tried() if state.limits.smallest(d, "upper") >= 0]
+    assert uppers
+    for missed in (-5.0, math.nan):
+        fresh = limited().state
+        vars(fresh)["optimum"] = fresh.optimum._replace(value=missed, margin=-1.0 if math.isnan(missed) else 1.0)
+        decision = optimizer.report().decision_index
+        certificate = fresh.certificate(decision)
+        assert certificate.optimum.value >= max(uppers) - 1e-6 and not certificate.optimum.agreed
+        assert fresh.feasible(decision) != "impossible"
+
+
+def test_a_report_is_settled_only_if_the_search_for_the_decision_agreed_too():
+    optimizer = so.Optimizer(
+        so.Space([(0, 1)]), so.Rectangle(0.05), so.GP(so.SE(0.5), noise=0.05), algorithm=FRONT_DOOR.algorithm, initial=1
+    )
+    optimizer.tell(np.linspace(0, 1, 9)[:, None], -((np.linspace(0, 1, 9) - 0.4) ** 2))
+    assert optimizer.report().settled
+    state = optimizer.state
+    vars(state)["guaranteed"] = state.guaranteed._replace(agreed=False)
+    assert not optimizer.report().settled

@@ -57,7 +57,8 @@ class Report(ReadOnly, Generic[Index]):
     0 where the search ended since they met, and where it is exact.
     """
     agreed: bool
-    """Whether several independent starts of that search led to one decision; else it may have missed a better one."""
+    """Whether several independent starts led to one decision, also where the decision itself was searched for (the best
+    guarantee of all); else a better one may have been missed."""
     contradictory: bool
     """Whether bounds of different rounds exclude each other somewhere: then beta is too small or the prior wrong."""
     decision_index: Index
@@ -75,7 +76,7 @@ class Report(ReadOnly, Generic[Index]):
 
     @property
     def settled(self) -> bool:
-        """Whether ``optimum_upper`` can be trusted: exact, proved, or independent starts of a search agreed."""
+        """Whether no better decision was missed, as far as can be said: exact, proved, or independent starts agreed."""
         return self.exact or self.proved or (self.agreed and self.gap <= 1e-4 * abs(self.regret_bound))
 
     @property

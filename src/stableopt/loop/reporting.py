@@ -14,6 +14,7 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
     """The decision that the rule chooses, with the bounds on its worst case."""
     decision, translation = reported_decision(state, rule), state.setting.translation
     worst, upper, optimum = state.certificate(decision)
+    found = not rule.guarantees or bool(state.constraints) or state.guaranteed.agreed
     return Report(
         state.t,
         translation.decision(decision),
@@ -23,7 +24,7 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
         optimum.value,
         worst.exact and optimum.exact,
         optimum.gap,
-        optimum.agreed,
+        optimum.agreed and found,
         state.intersected is not None and state.intersected.contradictory,
         decision,
         worst.point,

@@ -178,17 +178,21 @@ class State(ReadOnly, Generic[Index]):
             return Certificate(worst, upper, self.optimum)
         best, optimum = self.optimum, self.optimum.value + self.optimum.gap
         # A search may miss the best decision, but must not contradict what is known of this one and of those tried.
-        known = upper
-        if not self.constraints:
-            tried = self.judge.better(self._contenders, math.sqrt(self.beta), max(optimum, upper))
-            known = upper if tried is None else tried.value
-        elif self.limits.smallest(decision, "upper") < 0:
-            known = optimum  # this decision is none of those that may be feasible
-        elif math.isnan(optimum):
-            optimum = known  # the search found none of them, but this one is
-        if clearly_below(optimum, known):
-            best = best._replace(gap=known - best.value, agreed=False)
-        return Certificate(worst, upper, best._replace(value=max(optimum, known)))
+        possible = not self.constraints or self.limits.smallest(decision, "upper") >= 0
+        bounds = [optimum] * (not math.isnan(optimum)) + [upper] * possible
+        tried = self.judge.better(self._possible, math.sqrt(self.beta), max(bounds, default=-math.inf))
+        known = max(bounds, default=math.nan) if tried is None else tried.value
+        if math.isnan(optimum) or clearly_below(optimum, known):
+            best = best._replace(gap=0.0 if math.isnan(optimum) else known - best.value, agreed=False)
+        return Certificate(worst, upper, best._replace(value=known))
+
+    @cached_property
+    def _possible(self) -> list[Index]:
+        """The decisions tried that may keep all limits."""
+        if not self.constraints or not self._contenders:
+            return self._contenders
+        margins = self.limits.smallest_of(self._contenders, "upper").tolist()
+        return [decision for decision, margin in zip(self._contenders, margins, strict=True) if margin >= 0]
 
     @cached_property
     def _contenders(self) -> list[Index]:
@@ -256,7 +260,7 @@ class State(ReadOnly, Generic[Index]):
         """
         if not self.constraints:
             return None
-        excluded = self.limits.smallest(decision, "upper") < 0 and self.optimum.margin < 0
+        excluded = self.limits.smallest(decision, "upper") < 0 and self.optimum.margin < 0 and not self._possible
         return "impossible" if excluded else self.limits.feasible(decision)
 
     @cached_property
