@@ -704,3 +704,19 @@ def test_no_decision_that_was_scanned_is_climbed_from_again_and_again(monkeypatc
             begun.clear()
             state.setting.solver(state.t).maximin(F, state._hints)
             assert max(map(begun.count, begun)) <= 2, "from the front, and when it is looked at again"
+
+
+@pytest.mark.parametrize("start", [(0.5,), (0.5, 0.45)])
+def test_a_search_leaves_a_plateau_where_the_set_reaches_beyond_the_domain(start):
+    """On a log scale, ±3000 reaches the lower end from most decisions: their worst case is the same."""
+
+    class Rising:
+        def __call__(self, Z):
+            return Z.sum(axis=1)
+
+        def with_gradient(self, Z):
+            return Z.sum(axis=1), np.ones(Z.shape)
+
+    space = Space([Float(1, 1e4, log=True)] * len(start))
+    search = ContinuousMaxMin(SpaceRegion(space, Rectangle([3000.0] * len(start))))
+    assert search.maximin(Rising(), Hints([start], enough=True)).decision == pytest.approx([1.0] * len(start))

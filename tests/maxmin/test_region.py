@@ -1151,3 +1151,10 @@ def test_an_adversary_of_size_0_does_nothing():
     assert still.width == 1 and SpaceRegion(KINDS, Rectangle(0.0)).width == 0
     assert isinstance(SpaceRegion(PLANE, Ellipsoid(np.eye(2))).movers[0], EllipsoidMover)
     assert isinstance(SpaceRegion(PLANE, disc(0.1)).movers[0], OwnMover)
+
+
+def test_a_full_look_jumps_to_all_of_hundreds_of_rows_and_a_quick_one_to_some():
+    region = SpaceRegion(Space([(0, 1)]), Parameters(np.random.default_rng(0).random((400, 2))))
+    x, s = np.array([0.5]), np.array([7.0])
+    assert {int(row[0]) for row in region.other_scenarios(x, s, 1024)} == set(range(400)) - {7}
+    assert 60 <= len(region.other_scenarios(x, s, 64)) <= 70

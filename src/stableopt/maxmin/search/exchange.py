@@ -185,8 +185,8 @@ class Exchange:
 
         A climb on replies can end too early: replies that stay where they are make plateaus, and edges of the domain
         make kinks. So here either all scenarios go along with the decision, or the decision moves straight away from
-        its worst point (the direction of Bertsimas, Nohadani and Teo), by steps of all lengths. On a plateau neither is
-        a direction: there it goes along the axes.
+        its worst point (the direction of Bertsimas, Nohadani and Teo), by steps of all lengths. Neither leads along an
+        axis on which nothing changes nearby, as where the set reaches beyond the domain: so that is tried, too.
         """
         region, n, enough = self.region, len(_LEAPS), self.v + POLLED * self.oracle.scale
         X, S = np.repeat(self.x[None], n, axis=0), np.repeat(found.S, n, axis=0)
@@ -195,14 +195,9 @@ class Exchange:
         along, _, _ = proximal_step(region, X, Planes(at.v, at.g), _LEAPS, np.full(at.v.shape, 1 / at.v.shape[1]))
         back = region.points(X, region.project(X, 0 * S[:, 0])) - region.points(X, S[:, 0])
         away = region.pull(X, S[:, 0], back)[0]
-        if along.any() or away.any():
-            steps = np.vstack([along, _LEAPS[:, None] * away / norms(away)])
-        else:
-            axes = np.eye(len(self.x))[self.oracle.movable]
-            steps = np.multiply.outer(_LEAPS, np.vstack([axes, -axes])).reshape(-1, len(self.x))
-        if not len(steps):
-            return None
-        trials = region.clip(self.x + steps)
+        flat = np.eye(len(self.x))[self.oracle.movable & ~at.g.any(axis=(0, 1))]
+        axes = np.multiply.outer(_LEAPS, np.vstack([flat, -flat])).reshape(-1, len(self.x))
+        trials = region.clip(self.x + np.vstack([along, _LEAPS[:, None] * away / norms(away), axes]))
         worse = np.vstack([S[0], active])[None]
         rough = yield Look(trials, SCREEN, np.repeat(worse, len(trials), axis=0))
         # What a quick look finds is never below the worst case. So where that is not better, a thorough look is not.
