@@ -1,10 +1,14 @@
 """Choices that were tried instead of the defaults: ``python -m benchmarks.field run --with benchmarks.field.choices``.
 
     chi          β that explores is another one in every round: quantiles of χ² with two degrees of freedom
+    four         β that explores is 4 throughout
     turns        β that explores is ½ and 4 by turns
+    turns-known  the same, and where that tells nothing new 4 and 25
+    late         ½, and where that tells nothing new 4, up to the 20th evaluation, then 4 throughout
     known-4      ½, and where that tells nothing new 4, without the wider looks of the defaults
     known-wide   ½, and where that tells nothing new 4, 25 and 10⁴ by turns
-    looks        ½, and by turns 25 and 6.25 in every fifth round from the 25th on: the defaults before
+    known-fifth  ½, and where that tells nothing new 4, and 25 in every fifth round: the defaults before
+    looks        ½, and by turns 25 and 6.25 in every fifth round from the 25th on: the defaults before that
     edges        initial points up to the edges and on them: the shared ones, stretched by a tenth and clipped
     inner        initial points in the inner 80 % of every range, as in `maximize`
     warp-b4      outputs warped by Yeo and Johnson's transformation, fitted anew in every round, and β = 4
@@ -16,6 +20,7 @@ A warp commutes with max-min, so the best decision is the same; it only changes 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,12 +46,29 @@ class Chi(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class Turns(Schedule):
-    """Some β by turns."""
+    """Some β by turns, and by turns what explores instead where they tell nothing new."""
 
     betas: tuple[float, ...]
+    larger: tuple[tuple[float, ...], ...] = ((),)
 
     def at(self, t: int, gain: float) -> float:
         return self.betas[t % len(self.betas)]
+
+    def instead(self, t: int) -> Sequence[float]:
+        return self.larger[t % len(self.larger)]
+
+
+@dataclass(frozen=True, eq=False)
+class Late(Schedule):
+    """½ for so many evaluations, or 4 where that tells nothing new; then 4."""
+
+    until: int = 20
+
+    def at(self, t: int, gain: float) -> float:
+        return 0.5 if t <= self.until else 4.0
+
+    def instead(self, t: int) -> Sequence[float]:
+        return (4.0,)
 
 
 def stretched(problem: Problem, seed: int, margin: float) -> Array:
@@ -93,7 +115,11 @@ class Warped(Ours):
 METHODS["chi"] = partial(Chosen, explore=Chi())
 METHODS["turns"] = partial(Chosen, explore=Turns((0.5, 4.0)))
 METHODS["known-4"] = partial(Chosen, explore=Curious(0.5, (4.0,)))
-METHODS["known-wide"] = partial(Chosen, explore=Curious(0.5, (4.0, 25.0, 1e4)))
+METHODS["known-wide"] = partial(Chosen, explore=Turns((0.5,), ((4.0,), (25.0,), (1e4,))))
+METHODS["known-fifth"] = partial(Chosen, explore=Turns((0.5,), ((25.0,), (4.0,), (4.0,), (4.0,), (4.0,))))
+METHODS["four"] = partial(Chosen, explore=Constant(4.0))
+METHODS["turns-known"] = partial(Chosen, explore=Turns((4.0, 0.5), ((25.0,), (4.0, 25.0))))
+METHODS["late"] = partial(Chosen, explore=Late())
 METHODS["looks"] = partial(Chosen, explore=Alternating(0.5, 6.25, widest=25.0))
 METHODS["edges"] = partial(Chosen, margin=-0.05)
 METHODS["inner"] = partial(Chosen, margin=0.1)
