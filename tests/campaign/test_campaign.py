@@ -717,5 +717,9 @@ def test_of_a_table_that_has_grown_only_the_new_rows_are_added(tmp_path):
     assert campaign.add(sheet, again=False) == [5, 6]  # one more of the same is an experiment of its own
     campaign.correct(2, 4.7)
     assert campaign.add(sheet, again=False) == []  # what was corrected is not brought back
-    assert campaign.add(campaign.to_dataframe(), again=False) == [7]  # but the corrected row was never added
-    assert campaign.add(sheet) == [8, 9, 10, 11, 12]
+    assert campaign.add(campaign.to_dataframe(), again=False) == []  # nor is the corrected row a new one
+    assert campaign.add(sheet) == [7, 8, 9, 10, 11]
+    waiting = campaign.ask()
+    campaign.tell(waiting, failed="no crystals")
+    rows = [{**waiting.point, "yield": None}, {"temp": 50, "ph": 5, "yield": 4}]
+    assert campaign.add(rows, again=False) == []  # a failure is known, too

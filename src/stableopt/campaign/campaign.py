@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 
 from stableopt.base.checks import whole
 from stableopt.base.values import Value
-from stableopt.campaign.events import DONE, STATUSES, Changed, Created, Imported, Ledger, Trial
+from stableopt.campaign.events import DONE, STATUSES, Changed, Created, Imported, Ledger, Told, Trial
 from stableopt.campaign.kept import margins, moments
 from stableopt.campaign.record import Record, confirmed, optimizer_of, settled, unsaid
 from stableopt.campaign.results import Audit, Result, named, worst_cases
@@ -336,18 +335,22 @@ class Campaign(AskAndTell):
 
 
 def _new(ledger: Ledger, data: Imported) -> Imported:
-    """The rows that were not added before, nor told: of equal ones, as many as there are more of now."""
-    imported = {e.seq: e.what for t in ledger.trials.values() for e in t.history if isinstance(e.what, Imported)}
-    told = [t for t in ledger.trials.values() if t.values and not isinstance(t.history[0].what, Imported)]
-    known = Counter(_key(row[0], row[1]) for what in imported.values() for row in what.rows)
-    known.update(_key(trial.settings, trial.values) for trial in told)
-    rows = []
+    """The rows that no trial has, nor had before it was corrected; each trial stands for one of them."""
+    trials: dict[tuple[str, str], list[int]] = {}
+    for number, trial in ledger.trials.items():
+        outcomes = [e.what for e in trial.history if isinstance(e.what, Imported | Told)]
+        rows = [w.rows[number - w.first] if isinstance(w, Imported) else (trial.settings, w.values) for w in outcomes]
+        for key in {_key(row[0], row[1]) for row in [*rows, (trial.settings, trial.values)] if outcomes}:
+            trials.setdefault(key, []).append(number)
+    known: set[int] = set()
+    new = []
     for row in data.rows:
-        key = _key(row[0], row[1])
-        known[key] -= 1
-        if known[key] < 0:
-            rows.append(row)
-    return replace(data, rows=tuple(rows))
+        same = next((n for n in trials.get(_key(row[0], row[1]), ()) if n not in known), None)
+        if same is None:
+            new.append(row)
+        else:
+            known.add(same)
+    return replace(data, rows=tuple(new))
 
 
 def _key(settings: Any, values: Mapping[str, float]) -> tuple[str, str]:

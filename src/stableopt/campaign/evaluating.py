@@ -37,7 +37,7 @@ class Call:
             raise TypeError(f"expected a callback that takes a result, got {callback!r}")
         self.limits, self.callback = limits, callback
         self.shown = sys.stderr.isatty() if progress is None else progress
-        self._began = file is not None and not Path(file).exists()
+        self._began = file is not None and not (Path(file).exists() and Path(file).stat().st_size)
         self.campaign = Campaign.of(words, file)
         self.started = time.monotonic()
         self.last: Result[Any] | None = None  # the last one that could be computed
@@ -183,8 +183,12 @@ class Call:
 
 
 def _clear_up(campaign: Campaign) -> None:
-    """Remove the file of a campaign in which nothing was told: it would only refuse the corrected call."""
-    if campaign.file is not None and not any(n for status, n in campaign.counts.items() if status != OPEN):
+    """Remove the file of a campaign in which nothing was told: it would only refuse the corrected call.
+
+    Unless somebody else has a trial in it.
+    """
+    trials = campaign.ledger.trials.values()
+    if campaign.file is not None and all(t.status == OPEN and t.history[0].who == campaign.who for t in trials):
         campaign.close()
         campaign.file.unlink(missing_ok=True)
 

@@ -57,8 +57,8 @@ class Report(ReadOnly, Generic[Index]):
     0 where the search ended since they met, and where it is exact.
     """
     agreed: bool
-    """Whether several independent starts led to one decision, also where the decision itself was searched for (the best
-    guarantee of all); else a better one may have been missed."""
+    """Whether several independent starts led to one decision, without constraints also where the decision itself was
+    searched for (the best guarantee of all); else a better one may have been missed."""
     contradictory: bool
     """Whether bounds of different rounds exclude each other somewhere: then beta is too small or the prior wrong."""
     decision_index: Index

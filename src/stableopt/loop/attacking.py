@@ -74,6 +74,10 @@ class Confirmed(ReportingRule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "attacked", tuple(map(_index, self.attacked)))
 
+    @property
+    def guarantees(self) -> bool:
+        return self.otherwise.guarantees
+
     def choose(self, state: State[Index]) -> Index:
         last = reported_decision(state, self.otherwise)
         kept: list[Index] = [d for d in dict.fromkeys((*self.attacked, last)) if _keeps_limits(state, d)]

@@ -228,7 +228,7 @@ class Optimizer:
         """The state with the β of its round: the one that certifies and the one that explores."""
         outputs = [state.objective, *(k.output for k in state.constraints)]
         first, *others = [self._betas(state.t + 1, output.information_gain) for output in outputs]
-        larger = self.exploring.larger_at(state.t + 1)
+        larger = tuple(beta for beta in self.exploring.larger_at(state.t + 1) if beta > first[1])
         return with_betas(state if larger == state.instead else replace(state, instead=larger), *first, others)
 
     def _betas(self, t: int, gain: float) -> tuple[float, float]:

@@ -38,8 +38,11 @@ class ReportingRule(Value, ABC):
 
     intersects: bool = False
     """Whether the rule looks at the intersection of the bounds of all rounds."""
-    guarantees: ClassVar[bool] = False
-    """Whether it reports the best guarantee of all decisions: in a space, a search finds that, or misses it."""
+
+    @property
+    def guarantees(self) -> bool:
+        """Whether it reports the best guarantee of all decisions: in a space, a search finds that, or misses it."""
+        return False
 
     @abstractmethod
     def choose(self, state: State[Index]) -> Index:
@@ -164,7 +167,9 @@ class BestIntersected(ReportingRule):
 class BestOfAll(ReportingRule):
     """Of all decisions, tried or not, the one with the largest worst-case lcb_t: never a worse guarantee."""
 
-    guarantees = True
+    @property
+    def guarantees(self) -> bool:
+        return True
 
     def choose(self, state: State[Index]) -> Index:
         return state.safest(tried=False)

@@ -182,8 +182,12 @@ class State(ReadOnly, Generic[Index]):
         bounds = [optimum] * (not math.isnan(optimum)) + [upper] * possible
         tried = self.judge.better(self._possible, math.sqrt(self.beta), max(bounds, default=-math.inf))
         known = max(bounds, default=math.nan) if tried is None else tried.value
+        if math.isnan(known):  # none can be feasible
+            return Certificate(worst, upper, best)
         if math.isnan(optimum) or clearly_below(optimum, known):
-            best = best._replace(gap=0.0 if math.isnan(optimum) else known - best.value, agreed=False)
+            place = worst if tried is None else tried
+            gap = 0.0 if math.isnan(optimum) else known - best.value
+            best = best._replace(decision=place.decision, point=place.point, gap=gap, agreed=False)
         return Certificate(worst, upper, best._replace(value=known))
 
     @cached_property

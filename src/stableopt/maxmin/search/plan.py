@@ -64,7 +64,7 @@ SCREEN = Effort(scan=4, filling=0, known=2, starts=1, steps=2, tolerance=1e-3, p
 QUICK = Effort(scan=12, filling=0, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
 _SOUND = Effort(scan=16, filling=32, known=6, starts=8, steps=12, tolerance=1e-6, polls=1, apart=True, paced=True)
 _FULL = Effort(
-    scan=128, filling=128, known=16, starts=12, steps=40, tolerance=1e-7, polls=8, jumps=1024, apart=True, paced=True
+    scan=128, filling=128, known=16, starts=12, steps=40, tolerance=1e-7, polls=8, jumps=256, apart=True, paced=True
 )
 
 
@@ -96,7 +96,7 @@ class Plan:
     def full(self, n: int) -> Effort:
         """For n decisions whose worst cases are reported; less where they are many or the budget is small."""
         share = min(64.0, self.budget / (2500.0 * n)) ** 0.5
-        counts = {name: int(share * getattr(_FULL, name)) for name in ("scan", "filling", "known", "starts")}
+        counts = {name: int(share * getattr(_FULL, name)) for name in ("scan", "filling", "known", "starts", "jumps")}
         # Where a point takes as long as several, steps one after the other are dearer than more starts at a time.
         counts |= {name: getattr(_FULL, name) // self.least for name in ("steps", "polls")}
         return _FULL._replace(**{name: max(getattr(QUICK, name), count) for name, count in counts.items()})
