@@ -291,6 +291,7 @@ def test_a_file_that_was_begun_with_other_defaults_goes_on(tmp_path):
 def test_a_call_that_is_refused_before_anything_is_told_leaves_no_file(tmp_path):
     """It would refuse the corrected call, since that has other words."""
     path, f = tmp_path / "run.db", lambda point: {"yield": point["x"]}
+    path.touch()  # an empty file is none
     with pytest.raises(TypeError, match="did you mean value='yield'"):
         so.maximize(f, {"x": (0, 1)}, 0.1, file=path, value="yeild", evaluations=4)
     with pytest.raises(ValueError, match="got the columns"):

@@ -8,7 +8,9 @@ import pytest
 from scipy.ndimage import minimum_filter
 
 import stableopt as so
+from stableopt.loop.attacking import Confirmed
 from stableopt.loop.defaults import FRONT_DOOR
+from stableopt.loop.reporting import report
 
 
 def test_two_whole_numbers_to_200_with_short_lengthscales_are_those_of_enumeration():
@@ -105,3 +107,5 @@ def test_a_report_is_settled_only_if_the_search_for_the_decision_agreed_too():
     state = optimizer.state
     vars(state)["guaranteed"] = state.guaranteed._replace(agreed=False)
     assert not optimizer.report().settled
+    confirmed = Confirmed((state.guaranteed.decision,), FRONT_DOOR.algorithm.reporting)
+    assert not report(state, confirmed).settled
