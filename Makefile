@@ -13,12 +13,13 @@ help: ## list these targets
 demo: .venv/.stamp-cli ## run the demonstration and write its files to demo-output/
 	$(BIN)/stableopt demo --out demo-output
 
-# One BLAS thread per worker: two workers with a thread per core each would fight over the cores.
+# One BLAS thread per worker: workers with a thread per core each would fight over the cores. A third worker uses what
+# two cores leave idle while tests wait for processes, databases and browsers.
 test: .venv/.stamp-dev ## lint, check the types and run every test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
 
 # What is published is tried as a user gets it: the wheel in a fresh environment, then the sdist in its place.
 dist: .venv/.stamp-dev ## build a wheel and an sdist in dist/, and try both in a fresh environment

@@ -116,7 +116,9 @@ def _ray(address: str | None) -> Iterator[Any]:
         place = None if address is None else _host_and_port(address)
         if place is not None and "://" not in str(address):  # Ray itself would try for minutes
             socket.create_connection(place, timeout=_PATIENCE).close()
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        # One of our own needs no pages about itself, which take longer to start than all the rest.
+        own = {"include_dashboard": False} if address in (None, "local") else {}
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **own)
     except (OSError, ValueError, RuntimeError) as error:  # Ray's own are built-in ones: other versions, no answer
         where = "here" if address is None else f"at {address}"
         raise EngineError(f"no Ray cluster answers {where} ({error}): start one with `ray start --head`") from None
