@@ -297,6 +297,14 @@ def test_a_call_that_is_refused_before_anything_is_told_leaves_no_file(tmp_path)
     with pytest.raises(ValueError, match="got the columns"):
         so.maximize(f, {"x": (0, 1)}, 0.1, file=path, value="yield", evaluations=4, data={"x": [0.5], "yeild": [1.0]})
     assert not list(tmp_path.iterdir())
+
+    def joined(point):  # another process has begun to work in the same file
+        so.Campaign.open(tmp_path / "shared.db").ask()
+        return {"yeild": point["x"]}
+
+    with pytest.raises(TypeError, match="did you mean value='yeild'"):
+        so.maximize(joined, {"x": (0, 1)}, 0.1, file=tmp_path / "shared.db", value="yield", evaluations=4)
+    assert so.Campaign.open(tmp_path / "shared.db").counts["open"] == 2
     assert so.maximize(f, {"x": (0, 1)}, 0.1, file=path, value="yield", evaluations=4).state.t == 4
     with pytest.raises(ValueError, match="another value needs another file"):
         so.maximize(f, {"x": (0, 1)}, 0.1, file=path, value="yeild", evaluations=5)

@@ -39,6 +39,7 @@ class Call:
         self.shown = sys.stderr.isatty() if progress is None else progress
         self._began = file is not None and not (Path(file).exists() and Path(file).stat().st_size)
         self.campaign = Campaign.of(words, file)
+        self._asked = 0  # trials, by this call
         self.started = time.monotonic()
         self.last: Result[Any] | None = None  # the last one that could be computed
         self.refused: tuple[str, ...] = ()  # what a model could not take
@@ -55,7 +56,7 @@ class Call:
             if not isinstance(error, KeyboardInterrupt) or not self._known:
                 self._keep(error)
                 if self._began and isinstance(error, TypeError | ValueError):  # refused, not broken
-                    _clear_up(self.campaign)
+                    _clear_up(self.campaign, self._asked)
                 raise
             stopped = "interrupted"
         finally:
@@ -146,6 +147,7 @@ class Call:
         attack = (
             missing > 0 and self._known and (remaining <= missing or bool(self._good_enough(self._result("running"))))
         )
+        self._asked += 1
         return self.campaign.ask(attack=attack)
 
     def _finished(self, result: Result[Any]) -> str:
@@ -182,15 +184,15 @@ class Call:
                 BaseException.__setattr__(error, name, what)  # its class may refuse attributes
 
 
-def _clear_up(campaign: Campaign) -> None:
+def _clear_up(campaign: Campaign, asked: int) -> None:
     """Remove the file of a campaign in which nothing was told: it would only refuse the corrected call.
 
-    Unless somebody else has a trial in it.
+    asked: how many trials this call asked for. Where there are more, another process works in the file, too.
     """
-    trials = campaign.ledger.trials.values()
-    if campaign.file is not None and all(t.status == OPEN and t.history[0].who == campaign.who for t in trials):
+    trials, file = campaign.ledger.trials, campaign.file
+    if file is not None and len(trials) <= asked and all(trial.status == OPEN for trial in trials.values()):
         campaign.close()
-        campaign.file.unlink(missing_ok=True)
+        file.unlink(missing_ok=True)
 
 
 def assessed(words: Words, data: Any) -> Assessment[Any]:
