@@ -176,3 +176,13 @@ def test_past_decisions_that_are_not_allowed_are_left_out_and_counted():
     assert "5 decisions (6 that where=... does not allow left out)" in str(some)
     none = so.assess(data, {"x": (0, 1)}, {"x": 0.02}, where=lambda d: 0.41 <= d["x"] <= 0.49)
     assert none.decisions == [] and 0.41 <= none.decision["x"] <= 0.49
+
+
+def test_random_points_are_uniform_where_they_are_allowed():
+    domain, model = so.Space([(0.0, 1.0)] * 2), so.GP(so.SE(0.2), noise=0.05)
+    optimizer = so.Optimizer(domain, so.Ball(0.05), model, where=lambda d: d[0] + d[1] <= 1)
+    setting, rng = optimizer.state.setting, np.random.default_rng(0)
+    Z = np.array([setting.random(rng) for _ in range(400)])
+    assert len(np.unique(Z, axis=0)) == 400, "any point, not one of some that were found before"
+    assert (Z.sum(axis=1) <= 1).all()
+    assert np.abs(Z.mean(axis=0) - 1 / 3).max() < 4 * (1 / 18 / 400) ** 0.5, "four standard errors"

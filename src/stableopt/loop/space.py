@@ -33,6 +33,7 @@ from stableopt.sets.variables import Float
 
 _STARTS = 32  # observed points that the search for the largest F starts from
 _AFRESH = 32  # rounds after which a posterior is factorised afresh
+_DRAWS = 64  # uniform ones, of which the first that is allowed counts
 _OTHERS = 64  # points of one decision to choose from
 _POINTS = 512  # points of the space to choose from
 _SAME = 1e-3  # so close in every coordinate, two points are the same to workers
@@ -158,10 +159,13 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         return _allowed(self.region, Z)
 
     def random(self, rng: np.random.Generator) -> Row:
-        space = self.region.points_space
-        Z = space.rows(rng.random((1, len(space.parts))))
+        space, d = self.region.points_space, self.region.dim
+        Z = space.rows(rng.random((1 if self._ground is None else _DRAWS, len(space.parts))))
         if self._ground is not None:
-            Z[:, : self.region.dim] = self._ground.anchors[rng.integers(len(self._ground.anchors))]
+            good = np.flatnonzero(self._ground.allowed(Z[:, :d]))
+            Z = Z[good[:1]] if len(good) else Z[:1]
+            if not len(good):  # too thin for so few draws
+                Z[:, :d] = self._ground.anchors[rng.integers(len(self._ground.anchors))]
         return _allowed(self.region, Z)
 
     def candidates(self, decision: Row | None = None, *, without: Sequence[Row] = (), draw: int = 0) -> Sequence[Row]:
