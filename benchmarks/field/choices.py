@@ -4,6 +4,8 @@
     four         β that explores is 4 throughout
     turns        β that explores is ½ and 4 by turns
     turns-known  the same, and where that tells nothing new 4 and 25
+    four-fifth   4 throughout, and in every fifth round 25 or 400 where that tells nothing new
+    turns-fifth  ½ and 4 by turns; in every fifth round the smallest of these, 25 and 400 that tells something new
     late         ½, and where that tells nothing new 4, up to the 20th evaluation, then 4 throughout
     known-4      ½, and where that tells nothing new 4, without the wider looks of the defaults
     known-wide   ½, and where that tells nothing new 4, 25 and 10⁴ by turns
@@ -14,6 +16,9 @@
     inner        initial points in the inner 80 % of every range, as in `maximize`
     warp-b4      outputs warped by Yeo and Johnson's transformation, fitted anew in every round, and β = 4
     chi-edges, chi-inner    both at once
+
+Every run here is also scored by reports between the best expectation and the best guarantee: the largest worst case of
+μ − cσ with c = ½, 1 and 1½ (``ours:half``, ``ours:one``, ``ours:onehalf``).
 
 A warp commutes with max-min, so the best decision is the same; it only changes what a Gaussian process makes of values.
 """
@@ -30,9 +35,12 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import qmc, yeojohnson
 
 from benchmarks.rivals.methods import METHODS
-from benchmarks.rivals.ours import Ours
+from benchmarks.rivals.ours import REPORTING, Ours
 from benchmarks.rivals.problems import INITIAL, Array, Problem
+from stableopt.loop.rules import ReportingRule
 from stableopt.loop.schedules import Alternating, Constant, Curious, Schedule
+from stableopt.loop.state import State
+from stableopt.maxmin.solver import Index
 
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -70,6 +78,16 @@ class Late(Schedule):
 
     def instead(self, t: int) -> Sequence[float]:
         return (4.0,)
+
+
+class Leaning(ReportingRule):
+    """Of all decisions, the one with the largest worst case of μ − cσ."""
+
+    def __init__(self, c: float) -> None:
+        self.c = c
+
+    def choose(self, state: State[Index]) -> Index:
+        return state.setting.solver(state.t).maximin(state.judge.bound(-self.c)).decision
 
 
 def stretched(problem: Problem, seed: int, margin: float) -> Array:
@@ -121,6 +139,10 @@ METHODS["known-fifth"] = partial(Chosen, explore=Turns((0.5,), ((25.0,), (4.0,),
 METHODS["known-mostly"] = partial(Chosen, explore=Turns((0.5,), ((4.0, 25.0, 400.0), (4.0,), (4.0,), (4.0,), (4.0,))))
 METHODS["four"] = partial(Chosen, explore=Constant(4.0))
 METHODS["turns-known"] = partial(Chosen, explore=Turns((4.0, 0.5), ((25.0,), (4.0, 25.0))))
+METHODS["four-fifth"] = partial(Chosen, explore=Turns((4.0,), ((25.0, 400.0), (), (), (), ())))
+METHODS["turns-fifth"] = partial(
+    Chosen, explore=Turns((0.5, 4.0), ((4.0, 25.0, 400.0), (4.0,), (4.0,), (4.0,), (4.0,)))
+)
 METHODS["late"] = partial(Chosen, explore=Late())
 METHODS["looks"] = partial(Chosen, explore=Alternating(0.5, 6.25, widest=25.0))
 METHODS["edges"] = partial(Chosen, margin=-0.05)
@@ -128,3 +150,5 @@ METHODS["inner"] = partial(Chosen, margin=0.1)
 METHODS["chi-edges"] = partial(Chosen, explore=Chi(), margin=-0.05)
 METHODS["chi-inner"] = partial(Chosen, explore=Chi(), margin=0.1)
 METHODS["warp-b4"] = partial(Warped, explore=Constant(4.0))
+
+REPORTING |= {"half": Leaning(0.5), "one": Leaning(1.0), "onehalf": Leaning(1.5)}
