@@ -10,6 +10,8 @@ Notation
 Algorithm (a method of centres: Huard, 1967)
     scan        many decisions against few scenarios of every function, then the best with a quick search of worst cases
     climb       from the best few: an exchange on G_c, in which c rises to f(d) whenever a feasible d is reached
+    jump        climb from decisions with other discrete values: those that were tried, those around the end of a climb
+                in which whole numbers are real, and those one step from the best decision
     search      the whole search of `joint` for φ(c), at the level of the best decision
                 if φ(c) > c, the decision found is feasible and better: climb from it, and search again
     agreed      if the last search found nothing better, and all climbs came to the best decision
@@ -24,17 +26,18 @@ Why it is exact
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices
+from stableopt.base.arrays import Array, Indices, Mask
 from stableopt.maxmin.search.attacked import Affine, Merit
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
 from stableopt.maxmin.search.exchange import Candidate, Exchange, same_hill
 from stableopt.maxmin.search.joint import JointInnerSearch, joint
 from stableopt.maxmin.search.looking import Look, Looking, Minima, alone
-from stableopt.maxmin.search.oracle import Oracle
+from stableopt.maxmin.search.oracle import Oracle, movable
 from stableopt.maxmin.search.plan import SCREEN, Budget
 from stableopt.maxmin.search.steps import highest, spread_out
 from stableopt.maxmin.solver import Choice, Hints, Row, Smooth
@@ -46,6 +49,10 @@ _STARTS = 4  # of these climb; half of them for a suggestion
 _GENTLE = 8.0  # ρ of a search: the whole spread of F for an eighth of the spread of M
 _STEEP = 64.0  # ρ of a climb, which needs to see no other hill
 _SEARCHES = 4
+_JUMPS = 4  # to other discrete values, from the best decision so far
+_OTHERS = 8  # of them that are tried
+_REAL = 8  # turns of a climb in which whole numbers are real; a climb with other discrete values begins as the next one
+_FAR = 0.5  # radius of the first box of a climb with other discrete values
 _SHORT = 3  # turns of a climb for a suggestion that compares what decisions are worth, and reports none
 _GAIN = 1e-4  # of the spread of F: what is worth another search
 _INSIDE = 1e-6  # of the spread of M: decisions aim at so much more than 0, as they are rounded later
@@ -139,11 +146,14 @@ class ConstrainedSearch:
             self._climb_from(closest)
             if self.best is None:
                 return self._choice(self._judged(closest))
+        self._jump()
         gap, settled = 0.0, False
         for _ in range(_SEARCHES):
             before = self.best.value
             found = self._search(before, self.best.x)
             self._climb_from(found.x)
+            if self.best.value > before + self.least:
+                self._jump()
             gap, settled = max(found.value - self.best.value, 0.0), self.best.value <= before + self.least
             if settled:
                 break
@@ -158,6 +168,64 @@ class ConstrainedSearch:
         brief = self.alone.plan.brief
         first = self._climb_from(x, _SHORT if brief else None)
         return self._choice(self.best or (first if brief else self._judged(x)))
+
+    def _jump(self) -> None:
+        """Climb from decisions with other discrete values, as long as one of them leads to a better decision.
+
+        A climb leaves discrete values alone. With others most decisions break a limit until all else has followed, so
+        the merit where they are says little: each gets a climb of its own, which may go far.
+        """
+        fixed = ~self.oracle.movable
+        if self.best is None or not fixed.any() or self.alone._all is not None:
+            return
+        tried = {tuple(self.best.x[fixed])}
+        for _ in range(_JUMPS):
+            before = self.best
+            for x in np.vstack([self._tried(), self._next_to(before), self._around_real(before)]):
+                if tuple(x[fixed]) not in tried:
+                    tried.add(tuple(x[fixed]))
+                    self._climb_from(x, far=True)
+            if self.best.value <= before.value + self.least:
+                break
+
+    def _tried(self) -> Array:
+        """The hinted decisions that look best, one for each combination of discrete values."""
+        X = self.scan.X[self.scan.filling :]
+        X = X[highest(self.scan.merit[self.scan.filling :], len(X))]
+        same = (X[:, None] == X[None])[..., ~self.oracle.movable].all(axis=2)
+        return np.asarray(X[np.argmax(same, axis=1) == np.arange(len(X))][:_STARTS]) if len(X) else X
+
+    def _next_to(self, best: Judged) -> Array:
+        """Decisions with another category; of very many, those that look best."""
+        X = self.alone.region.other_decisions(best.x)
+        X = X[(best.x == X)[:, self._whole].all(axis=1)]
+        if len(X) > _OTHERS:
+            inner = self.joint.inner(self._merit(best.value, _GENTLE), self.known)
+            X = X[highest(inner.minima(X, SCREEN).V[:, 0], _OTHERS)]
+        return np.asarray(X)
+
+    def _around_real(self, best: Judged) -> Array:
+        """Decisions with other whole numbers: around the end of a climb in which they are real, and one step away."""
+        region, relaxed, whole = self.alone.region, real(self.alone), self._whole
+        if relaxed is None:
+            return best.x[None]
+        merit = self._merit(best.value, _STEEP)
+        inner = joint(relaxed, len(self.functions)).inner(merit, self.known)
+        end = alone(inner.minima, Climb(inner, merit, best.value, best.x).few(_REAL)).x
+        X = region.other_decisions(best.x)
+        parts = [region.rounded(end)]
+        for away in (X - best.x)[:, whole].T:
+            for side in (away < 0, away > 0):
+                parts.append(X[side][np.argsort(np.abs(away[side]), kind="stable")[:1]])
+        X = np.vstack(parts)
+        X = X[np.unique(X[:, whole], axis=0, return_index=True)[1]]
+        return np.asarray(X[highest(-np.abs(X - end)[:, whole].sum(axis=1), 1 + _OTHERS)])
+
+    @cached_property
+    def _whole(self) -> Mask:
+        """The coordinates of a decision that are whole numbers (d,)."""
+        region = self.alone.region
+        return ~self.oracle.movable & movable(region if region.relaxed is None else region.relaxed)
 
     def _choice(self, best: Judged) -> Choice[Row]:
         return Choice(self.alone.region.decision_index(best.x), best.point, best.value, margin=best.margin)
@@ -175,10 +243,11 @@ class ConstrainedSearch:
         count = _STARTS // 2 if self.alone.plan.brief else _STARTS
         return np.asarray(X[spread_out(X, np.minimum(f, c + margins), count)])
 
-    def _climb_from(self, x: Array, turns: int | None = None) -> Judged:
+    def _climb_from(self, x: Array, turns: int | None = None, far: bool = False) -> Judged:
         """Climb from a decision, and keep where that leads if it is feasible and better than the best so far.
 
-        Returns what is known of the decision itself. With ``turns``, a climb takes no more of them.
+        Returns what is known of the decision itself. With ``turns``, a climb takes no more of them. ``far``: the way is
+        long, and where it ends if it leads to nothing better says nothing of other hills.
         """
         x = np.array(self.alone.region.decision_index(x))
         level, rival = self.scan.lowest, None
@@ -188,9 +257,12 @@ class ConstrainedSearch:
         merit = self._merit(level, _STEEP)
         inner = self.joint.inner(merit, self.known)
         climb = Climb(inner, merit, level, x)
+        if far:
+            climb.radius, climb.turn = _FAR, _REAL
         first = climb.judged
         found = alone(inner.minima, climb.run(rival) if turns is None else climb.few(turns))
-        self.ends.append(climb.towards if found is None else found.x)
+        if not far:
+            self.ends.append(climb.towards if found is None else found.x)
         for end in (first, None if found is None else climb.judged):
             if end is None or (self.best is not None and end.value <= self.best.value):
                 continue
@@ -226,7 +298,8 @@ class Scanned:
         self, alone: ContinuousMaxMin, functions: Sequence[Smooth], also: Array, decisions: int = _SCANNED
     ) -> None:
         region = alone.region
-        self.X = np.vstack([region.decisions(decisions, alone.seed), region.clip(also)])
+        filling = region.decisions(decisions, alone.seed)
+        self.X, self.filling = np.vstack([filling, region.clip(also)]), len(filling)
         S = alone._scan.first
         rows = np.repeat(self.X, len(S), axis=0)
         Z = region.points(rows, region.project(rows, np.tile(S, (len(self.X), 1))))
@@ -240,12 +313,17 @@ class Scanned:
         """The smallest margin of each decision, in units of their spreads."""
         return np.asarray(np.min([m / s for m, s in zip(self.minima[1:], self.spreads[1:], strict=True)], axis=0))
 
-    def best(self, count: int) -> Indices:
-        """The decisions that look best: in part those that seem feasible, in part those that almost do."""
+    @property
+    def merit(self) -> Array:
+        """How good decisions look: the higher the better where they seem feasible, a little less where almost."""
         margins, f = self._margins, self.minima[0]
         feasible = f[margins >= 0]
         c = float(feasible.max()) if len(feasible) else self.lowest
-        return highest(np.minimum(f, c + _GENTLE * self.spreads[0] * margins), count)
+        return np.asarray(np.minimum(f, c + _GENTLE * self.spreads[0] * margins))
+
+    def best(self, count: int) -> Indices:
+        """The decisions that look best: in part those that seem feasible, in part those that almost do."""
+        return highest(self.merit, count)
 
 
 def jointly(alone: ContinuousMaxMin, functions: Sequence[Smooth], hints: Hints[Row]) -> Choice[Row]:
@@ -258,6 +336,15 @@ def jointly(alone: ContinuousMaxMin, functions: Sequence[Smooth], hints: Hints[R
     starts = scan.X[rows][spread_out(scan.X[rows], screened, 2 * _STARTS)]
     found = together.search(merit, starts, known)
     return together.choice(together.region.decision_index(found.x), found)
+
+
+@lru_cache(maxsize=8)
+def real(alone: ContinuousMaxMin) -> ContinuousMaxMin | None:
+    """The search in which whole numbers are real; None if there are none."""
+    region = alone.region.relaxed
+    if alone.relaxed is not None or region is None:
+        return alone.relaxed
+    return ContinuousMaxMin(region, alone.budget, alone.seed, alone.least, brief=alone.plan.brief)
 
 
 def constrained(alone: ContinuousMaxMin, F: Smooth, margins: Sequence[Smooth], hints: Hints[Row]) -> Choice[Row]:
