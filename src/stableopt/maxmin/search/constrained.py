@@ -52,6 +52,7 @@ _SEARCHES = 4
 _JUMPS = 4  # to other discrete values, from the best decision so far
 _OTHERS = 8  # of them that are tried
 _REAL = 8  # turns of a climb in which whole numbers are real; a climb with other discrete values begins as the next one
+_DIGITS = 2  # of a start, where a decision's box is [0, 1]^d: two that agree in them are one
 _FAR = 0.5  # radius of the first box of a climb with other discrete values
 _SHORT = 3  # turns of a climb for a suggestion that compares what decisions are worth, and reports none
 _GAIN = 1e-4  # of the spread of F: what is worth another search
@@ -178,12 +179,13 @@ class ConstrainedSearch:
         fixed = ~self.oracle.movable
         if self.best is None or not fixed.any() or self.alone._all is not None:
             return
-        tried = {tuple(self.best.x[fixed])}
+        begun: set[tuple[float, ...]] = set()
         for _ in range(_JUMPS):
             before = self.best
             for x in np.vstack([self._tried(), self._next_to(before), self._around_real(before)]):
-                if tuple(x[fixed]) not in tried:
-                    tried.add(tuple(x[fixed]))
+                key = tuple(np.round(x, _DIGITS).tolist())
+                if key not in begun and (x != self.best.x)[fixed].any():
+                    begun.add(key)
                     self._climb_from(x, far=True)
             if self.best.value <= before.value + self.least:
                 break
@@ -218,8 +220,7 @@ class ConstrainedSearch:
             for side in (away < 0, away > 0):
                 parts.append(X[side][np.argsort(np.abs(away[side]), kind="stable")[:1]])
         X = np.vstack(parts)
-        X = X[np.unique(X[:, whole], axis=0, return_index=True)[1]]
-        return np.asarray(X[highest(-np.abs(X - end)[:, whole].sum(axis=1), 1 + _OTHERS)])
+        return np.asarray(X[highest(-np.abs(X - end)[:, whole].sum(axis=1), _OTHERS)])
 
     @cached_property
     def _whole(self) -> Mask:
