@@ -213,6 +213,7 @@ def test_bad_questions_are_refused_with_what_to_do():
     refused(lambda: exact.allowance(at_least=0.5), ValueError, "expected a tolerance above 0", "got Rectangle")
     mine = so.assess(data, SQUARE, so.Within(lambda x, z: abs(x - z).max() < 0.1, lambda x, z: x))
     refused(lambda: mine.allowance(at_least=0.5), ValueError, "expected a set with a size", "of your own")
+    refused(mine.profile, ValueError, "expected a set with a size", "of your own")
     groups = played(*SETTINGS["groups"])
     refused(lambda: groups.allowance(at_least=0.5), ValueError, "expected a tolerance above 0", "got Groups")
 

@@ -129,6 +129,7 @@ class Answer(Kept, Questions, Generic[Decision]):
         uncertainty = self.optimizer.uncertainty
         if not uncertainty.perturbations and not isinstance(uncertainty.parameters, Estimate):
             raise ValueError(f"expected a tolerance, which can be smaller or larger, for a profile, got {uncertainty}")
+        uncertainty.scaled(1.0)  # refuses a set of one's own, which has no size
         scale = np.atleast_1d(numbers(FACTORS if factors is None else factors, "factors"))
         if scale.ndim != 1 or not len(scale) or np.any(scale < 0) or not np.all(np.isfinite(scale)):
             raise ValueError(f"expected factors as numbers of at least 0, got {factors!r}")
