@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Mask
+from stableopt.base.arrays import Array, Indices, Mask
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.oracle import movable
 from stableopt.maxmin.search.plan import SCREEN, Plan
@@ -32,6 +32,7 @@ _STARTS = 2
 _STEPS = 16  # in a batch
 _SOLVED = 6  # of them
 _BATCHES = 25
+_FIRST = 0.25  # length of the first steps, of a range
 _SHORTEST = 1e-4  # of a range: shorter steps gain nothing that a measurement could notice
 _NO_HINTS: Hints[Row] = Hints()
 
@@ -66,14 +67,26 @@ class _Found(NamedTuple):
         kept = self.margin >= 0
         return [int(i) for i in np.lexsort((-np.where(kept, self.value, self.margin), ~kept))]
 
+    def rows(self, rows: Indices | Sequence[int]) -> _Found:
+        """These of them."""
+        return _Found(self.X[rows], self.margin[rows], self.value[rows])
+
 
 _Judge = Callable[[Array, bool], _Found]
-"""Decisions as rows to what is known of them: after a quick search, which may overrate them, or after the full one."""
+"""Decisions as rows to what is known of them: after a quick search, which may overrate them, or a thorough one."""
 
 
-def _judged(judge: _Judge, X: Array) -> _Found:
-    """The full search for those that look best after a quick one: most decisions are not worth more."""
-    return judge(X[judge(X, True).order[:_SOLVED]], False)
+def _judged(judge: _Judge, parts: Sequence[Array]) -> list[_Found]:
+    """Of each part the decisions that look best after a quick search, best first, after a thorough one.
+
+    Most decisions are not worth more than a quick one. All parts are searched at once.
+    """
+    quick = judge(np.vstack(parts), True)
+    own = np.split(np.arange(len(quick.X)), np.cumsum([len(X) for X in parts])[:-1])
+    best = [rows[quick.rows(rows).order[:_SOLVED]] for rows in own]
+    found = judge(quick.X[np.concatenate(best)], False)
+    parted = np.split(np.arange(len(found.X)), np.cumsum([len(rows) for rows in best])[:-1])
+    return [each.rows(each.order) for each in map(found.rows, parted)]
 
 
 class AllowedMaxMin:
@@ -99,10 +112,12 @@ class AllowedMaxMin:
         if self._is_allowed(free.decision):
             return free
 
+        value, *limits = self._adversaries([F, *subject_to], hints)
+
         def judged(X: Array, quick: bool) -> _Found:
-            margins = [self._values(X, M, hints, quick) for M in subject_to]
+            margins = [self._values(X, limit, quick) for limit in limits]
             margin = np.min(margins, axis=0) if margins else np.full(len(X), math.inf)
-            return _Found(X, margin, self._values(X, F, hints, quick))
+            return _Found(X, margin, self._values(X, value, quick))
 
         best = self._climbed(judged, free.decision, hints)
         found = self.alone.worst(self.region.decision_index(best.X[0]), F, hints)
@@ -113,8 +128,10 @@ class AllowedMaxMin:
         if self._is_allowed(free.decision):
             return free
 
+        adversaries = self._adversaries(functions, hints)
+
         def judged(X: Array, quick: bool) -> _Found:
-            each = [self._values(X, F, hints, quick) for F in functions]
+            each = [self._values(X, inner, quick) for inner in adversaries]
             return _Found(X, np.full(len(X), math.inf), np.min(each, axis=0))
 
         decision = self.region.decision_index(self._climbed(judged, free.decision, hints).X[0])
@@ -133,10 +150,14 @@ class AllowedMaxMin:
 
     # ------------------------------------------------------------------------------------------------------ inside
 
-    def _values(self, X: Array, F: Smooth, hints: Hints[Row], quick: bool) -> Array:
+    def _adversaries(self, functions: Sequence[Smooth], hints: Hints[Row]) -> list[InnerSearch]:
+        return [self.alone.inner(F, self.alone.known(hints)) for F in functions]
+
+    def _values(self, X: Array, inner: InnerSearch, quick: bool) -> Array:
         """The worst values of decisions that are given as rows (n, d); quick ones may be too high."""
-        inner = self.alone.inner(F, self.alone.known(hints))
-        return np.asarray(inner.minima(X, SCREEN if quick else self.alone.plan.full(len(X))).V[:, 0])
+        plan = self.alone.plan
+        thorough = plan.sound if plan.brief else plan.full(_SOLVED)
+        return np.asarray(inner.minima(X, SCREEN if quick else thorough).V[:, 0])
 
     def _is_allowed(self, decision: Row) -> bool:
         return bool(self._allowed(np.array([decision]))[0])
@@ -150,22 +171,20 @@ class AllowedMaxMin:
         ground, rng = self._ground, np.random.default_rng([self.alone.seed, 7])
         near = ground.brought(np.array([free]))
         known = self.alone.rows(self._kept(hints.decisions))
-        found = _judged(judged, np.vstack([near, known, ground.anchors[: 4 * _STEPS]]))
-        tops = [_row(found, i) for i in found.order[:_STARTS]]
-        return min((self._steps(judged, top, near[0], rng) for top in tops), key=_rank)
-
-    def _steps(self, judged: _Judge, best: _Found, towards: Array, rng: np.random.Generator) -> _Found:
-        length = 0.25
+        found = _judged(judged, [np.vstack([near, known, ground.anchors[: 4 * _STEPS]])])[0]
+        best = [found.rows([i]) for i in range(min(_STARTS, len(found.X)))]
+        lengths = [_FIRST] * len(best)
         for _ in range(_BATCHES):
-            if length < _SHORTEST:
+            going = [i for i, length in enumerate(lengths) if length >= _SHORTEST]
+            if not going:
                 break
-            found = _judged(judged, self._ground.around(best.X[0], length, towards, rng))
-            top = _row(found, found.order[0])
-            if _rank(top) < _rank(best):
-                best, length = top, min(2 * length, 0.5)
-            else:
-                length *= 0.4
-        return best
+            around = [ground.around(best[i].X[0], lengths[i], near[0], rng) for i in going]
+            for i, there in zip(going, _judged(judged, around), strict=True):
+                if _rank(there) < _rank(best[i]):
+                    best[i], lengths[i] = there.rows([0]), min(2 * lengths[i], 2 * _FIRST)
+                else:
+                    lengths[i] *= 0.4
+        return min(best, key=_rank)
 
 
 class Ground:
@@ -243,11 +262,7 @@ class Ground:
         return np.vstack([moved, self.brought(others)]) if len(others) else moved
 
 
-def _row(found: _Found, i: int) -> _Found:
-    return _Found(found.X[i : i + 1], found.margin[i : i + 1], found.value[i : i + 1])
-
-
 def _rank(found: _Found) -> tuple[bool, float]:
-    """What is smaller is better."""
+    """Of the first decision; what is smaller is better."""
     kept = bool(found.margin[0] >= 0)
     return not kept, -float(found.value[0] if kept else found.margin[0])
