@@ -400,7 +400,24 @@ def test_a_decision_whose_only_evaluation_failed_is_not_reported(domain):
     optimizer = Optimizer(domain, Ball(0.1), PRIOR)
     optimizer.tell([0.5], 1.0)
     optimizer.tell([0.6], None, decision=[0.7])
-    assert optimizer.report().decision.tolist() == [0.5]
+    decision = optimizer.report().decision[0]
+    assert 0.39 < decision <= 0.5, "0.4 is the best that cannot reach 0.6, where that is at the end of what 0.5 reaches"
+
+
+@pytest.mark.parametrize("domain", [Space([(0, 1)]), Grid.linspace(0, 1, 41)], ids=["a range", "a grid"])
+def test_what_failed_and_was_measured_later_is_as_good_as_any_other(domain):
+    """While it has no value, the best decision that cannot reach it is reported, also one that nobody tried."""
+    rule = Algorithm("mine", OptimisticPessimistic(), BestOfAll())
+    optimizer = Optimizer(domain, Ball(0.1), GP(SE(1.0), 0.01), algorithm=rule)
+    optimizer.tell([0.5], None)
+    tried = [0.1, 0.2, 0.3, 0.7, 0.8, 0.9]
+    optimizer.tell([[x] for x in tried], [-((x - 0.5) ** 2) for x in tried])
+    known = optimizer.report()
+    assert known.left and 0.1 < abs(known.decision[0] - 0.5) < 0.15
+    optimizer.tell([0.5], 0.0)
+    known = optimizer.report()
+    assert not known.left and abs(known.decision[0] - 0.5) < 0.03
+    assert optimizer.state.failing == [] and len(optimizer.failures) == 1
 
 
 def test_only_observations_with_their_own_noise_have_it():

@@ -178,6 +178,7 @@ class Answer(Kept, Questions, Generic[Decision]):
             ("decision", _said(self._state, self.decision)),
             ("worst case", f"between {low} and {high}, at {_said(self._state, point)}"),
             *self._compared(),
+            *([("left out", _LEFT)] if self.report.left else []),
             *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
             ("model", self.health.words),
             *remarks(self._state, self.health, self.sign),
@@ -196,6 +197,8 @@ class Answer(Kept, Questions, Generic[Decision]):
         bound = f"{others} has a worst case {beyond} {most}{better} ({how})"
         return [*lines(self), *([] if known.feasible == "impossible" else [("optimum", bound)])]
 
+
+_LEFT = "better decisions can turn into settings that failed: measure there again, or correct the trial"
 
 Named = TypeVar("Named", bound=Answer[Any])
 

@@ -26,7 +26,7 @@ class Asking(NamedTuple, Generic[Index]):
         """What to measure next, while the values of other queries are not in yet."""
         found: list[Query[Index]] = []
         chooser = state
-        imagined = imagining(state, [q.point_index for q in pending], [f.point_index for f in state.failures])
+        imagined = imagining(state, [q.point_index for q in pending], state.failing)
         for _ in range(count):
             if found:
                 imagined = imagining(imagined, [found[-1].point_index])
@@ -138,8 +138,8 @@ def _begin(rule: SamplingRule, state: State[Index], number: int, pending: Sequen
 
 def _avoided(state: State[Index]) -> list[Index]:
     """The points that failed since the last value, or more than once; and those where a quantity cannot be measured."""
-    failed = [f.point_index for f in state.failures]
-    twice = [f.point_index for f in state.failures if f.t > state.t or failed.count(f.point_index) > 1]
+    failing, last = state.failing, {f.point_index for f in state.failures if f.t > state.t}
+    twice = [point for point in failing if point in last or failing.count(point) > 1]
     if not state.constraints:
         return twice
     measured = [state.valued, *(k.rounds(state.rounds) for k in state.constraints)]

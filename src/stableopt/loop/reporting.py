@@ -9,10 +9,13 @@ from stableopt.loop.rules import ReportingRule
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Choice, Index
 
+_OTHERS = 256  # decisions that nobody tried, where those that a rule would report can reach what failed
+
 
 def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
     """The decision that the rule chooses, with the bounds on its worst case."""
     decision, translation = reported_decision(state, rule), state.setting.translation
+    left = bool(state.failing) and not state.avoids(_checked(rule, state, rule.choose(state)), state.failing)
     worst, upper, optimum = state.certificate(decision)
     found = not rule.guarantees or bool(state.constraints) or state.guaranteed.agreed
     return Report(
@@ -30,24 +33,28 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
         worst.point,
         feasible=state.feasible(decision),
         constraints=state.limits.known_of(decision) if state.constraints else (),
+        left=left,
     )
 
 
 def reported_decision(state: State[Index], rule: ReportingRule) -> Index:
     """The rule's decision, or the safest one if that is not allowed.
 
-    If it can reach a point that failed: the safest tried decision that cannot.
+    If it can reach a point that failed: the safest decision that cannot, of those tried and, without constraints, of
+    many others.
     """
     if state.objective.t == 0:
         raise ValueError("nothing to report yet: tell at least one value first")
     decision = _checked(rule, state, rule.choose(state))
     if not state.setting.allows(decision):
         decision = state.safest(tried=True)
-    failed = [r.point_index for r in state.failures]
-    if not failed or state.avoids(decision, failed):
+    if not state.failing or state.avoids(decision, state.failing):
         return decision
-    tried = dict.fromkeys([*state.tried(), *(r.decision_index for r in state.rounds)])
-    good = [d for d in tried if state.avoids(d, failed) and state.setting.allows(d)]
+    some = dict.fromkeys([*state.tried(), *(r.decision_index for r in state.rounds)])
+    if not state.constraints:
+        points = state.setting.candidates()
+        some |= dict.fromkeys(map(state.decision_of, points[:: max(1, len(points) // _OTHERS)]))
+    good = [d for d in some if state.avoids(d, state.failing) and state.setting.allows(d)]
     if state.constraints:
         kept = [d for d in good if state.feasible(d) == "certified"]
         good = kept or sorted(good, key=lambda d: state.limits.smallest(d, "lower"))[-1:]

@@ -126,6 +126,12 @@ class State(ReadOnly, Generic[Index]):
         """Whether the decision turns into none of these points, nor is one of them closer to it than all data."""
         return self.setting.avoids(decision, points, [r.point_index for r in self.rounds])
 
+    @cached_property
+    def failing(self) -> list[Index]:
+        """The points that failed and have no value: what was measured there later counts, not that it failed once."""
+        measured = [r.point_index for r in self.rounds]
+        return [r.point_index for r in self.failures if not self.setting.is_taken(r.point_index, measured)]
+
     def bolder(self, beta: float) -> State[Index]:
         """The same state, exploring with this β; it is remembered, so that its searches are made once."""
         if beta not in self._bolder:
