@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -118,6 +119,9 @@ def test_the_price_of_robustness_is_said_in_words():
     assert all(a.worst >= b.worst for a, b in itertools.pairwise(comparison[2:]))
     hill = so.assess((x[:, None], 1 - (x - 0.5) ** 2), {"a": (0, 1)}, 0.1, model=SURE)
     assert "costs nothing here" in hill.compare().words
+    rows = (reported._replace(worst=nominal.worst - 0.1), nominal, *comparison.rows[2:])
+    said = replace(comparison, rows=rows).words
+    assert "and 0.1 of the worst case that is expected" in said and "for a better guarantee" in said, "no -0.1 better"
 
 
 def test_it_is_shown_as_a_table():

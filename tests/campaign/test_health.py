@@ -102,7 +102,8 @@ def test_a_wrong_unit_is_named_and_with_robust_noise_it_spoils_nothing(noise):
     wrong = VALUES.copy()
     wrong[16] *= 1000
     clean, known = assessed(VALUES), assessed(wrong, noise=noise)
-    assert known.health.unusual == (17,) and "10^3 times as much (another unit" in str(known)
+    assert known.health.unusual == (17,)
+    assert "10^3 times " + ("most values" if noise is None else "that") + " (another unit" in str(known)
     spoiled = abs(known.worst_case.lower - clean.worst_case.lower) / np.ptp(VALUES)
     if noise is None:
         assert spoiled > 10 and "widens all bounds: not to be trusted until that is checked" in str(known)
@@ -140,3 +141,12 @@ def test_a_bound_of_the_optimum_is_not_to_be_trusted_where_more_is_unknown_than_
     found = health(learned(corner, np.sin(60 * GRID.points[corner, 0])))
     assert not found.trusted and found.words.endswith("more is unknown than known")
     assert health(learned(5 * corner, smooth(5 * corner))).trusted, "as many values, spread out"
+
+
+def test_what_others_say_of_an_unusual_value_has_the_sign_of_the_values():
+    wrong = VALUES.copy()
+    wrong[16] *= 1000
+    low, high = assessed(wrong, noise="robust", minimize=True), assessed(wrong, noise="robust")
+    assert low.health.unusual == high.health.unusual == (17,)
+    assert low.health.foretold == pytest.approx(high.health.foretold, abs=1) and low.health.foretold > 5
+    assert "10^3 times that (another unit" in str(low)

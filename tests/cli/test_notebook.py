@@ -3,8 +3,10 @@
 import csv
 import io
 import json
+import os
 import re
 import shlex
+import time
 import tomllib
 from pathlib import Path
 
@@ -270,6 +272,23 @@ def test_editing_the_notebook_is_a_change_that_is_recorded(book):
     assert "another ranges, tolerance from now on" in " ".join(result.stderr.split())
     assert so.Campaign.open(book / "stableopt.db").ledger.said.tolerance == {"temp": 2}
     assert CliRunner().invoke(app, ["status"]).stderr == "", "it is noticed once"
+
+
+def test_what_was_changed_in_python_since_the_file_was_written_counts(book):
+    run("ask")
+    an_hour_ago = time.time() - 3600
+    os.utime(book / "stableopt.toml", (an_hour_ago, an_hour_ago))
+    with so.Campaign.open(book / "stableopt.db") as campaign:
+        campaign.change(tolerance={"temp": 1})
+        events = campaign.ledger.seq
+    said = " ".join(CliRunner().invoke(app, ["status"]).stderr.split())
+    assert "tolerance changed since stableopt.toml was written, and what is recorded counts" in said
+    known = so.Campaign.open(book / "stableopt.db").ledger
+    assert known.said.tolerance == {"temp": 1} and known.seq == events, "a question writes nothing"
+    edit(book, "temp = 4", "temp = 3")
+    os.utime(book / "stableopt.toml", (time.time() + 5,) * 2)  # times in a file are whole seconds
+    run("status")
+    assert so.Campaign.open(book / "stableopt.db").ledger.said.tolerance == {"temp": 3}
 
 
 def test_a_change_that_contradicts_data_is_refused_with_the_trials(book):

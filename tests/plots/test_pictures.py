@@ -360,6 +360,20 @@ def test_a_landscape_shows_where_limits_are_broken_and_marks_the_best_within_the
     assert strips == [pytest.approx(0.55)]
 
 
+def test_contenders_keep_all_limits_and_progress_guarantees_nothing_before_they_do():
+    """f = a, and the heat 10 a must stay below 6 within 0.1: 0.5 is the best, 0.6 and more break the limit."""
+    heat = so.Constraint("heat", upper=6.0, model=so.GP(400.0 * so.SE(0.8), noise=1e-3, mean=5.0))
+    grid = so.Grid.linspace(0, 1, 11)
+    optimizer = so.Optimizer(grid, so.Ball(0.1), so.GP(4.0 * so.SE(0.8), noise=1e-3), constraints=[heat])
+    for (a,) in grid.points[::-1]:
+        optimizer.tell([a], a, measured={"heat": 10 * a - 0.02})
+    axes = plots.contenders(optimizer)
+    heights = [line.get_ydata()[0] for line in axes.lines if str(line.get_label())[:1].isdigit()]
+    assert len(heights) > 3 and max(heights) == pytest.approx(0.5), "of a scale from 0 to 1"
+    guaranteed = lines(plots.progress(optimizer))[GUARANTEED]
+    assert np.isnan(guaranteed[0, 1]) and guaranteed[-1, 1] == pytest.approx(optimizer.report().lower)
+
+
 @pytest.mark.parametrize("tolerance", [0.1, so.Ball(0.15), so.Ellipsoid([[0.01, 0.008], [0.008, 0.02]])])
 def test_the_outline_is_the_edge_of_the_uncertainty_set(tolerance):
     answer = so.assess((ROWS, hill(ROWS)), {"a": (0, 1), "b": (0, 1)}, tolerance)

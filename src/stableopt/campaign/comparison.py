@@ -79,9 +79,13 @@ class Comparison:
         if not same:
             other = f"what is best if nothing goes wrong {nominal.limits}"
             return f"robustness costs {cost} (from {ends}); the decision {own.limits} in the worst case, {other}"
+        worst = f"{nominal.worst:.4g} to {own.worst:.4g}"
+        if gain >= 0:
+            return f"robustness costs {cost} (from {ends}), and makes the worst case {gain:.3g} better (from {worst})"
+        surer = f"{nominal.guaranteed:.4g} to {own.guaranteed:.4g}"
         return (
-            f"robustness costs {cost} (from {ends}), and makes the worst case {gain:.3g} better (from "
-            f"{nominal.worst:.4g} to {own.worst:.4g})"
+            f"robustness costs {cost} (from {ends}) and {-gain:.3g} of the worst case that is expected (from {worst}), "
+            f"for a better guarantee (from {surer})"
         )
 
     def to_dataframe(self) -> Any:

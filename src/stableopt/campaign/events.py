@@ -158,6 +158,8 @@ class Ledger:
     """The last event that changed what had been learned; then all that is known is one batch."""
     last_asked: int = 0
     """The last event after which a suggestion may be out of date."""
+    changed: str = ""
+    """When the words were last changed, if they were."""
 
     def after(self, events: Iterable[Event]) -> Ledger:
         """The ledger when these have happened, too."""
@@ -169,7 +171,8 @@ class Ledger:
     def _with(self, event: Event) -> Ledger:
         what, trials = event.what, dict(self.trials)
         if isinstance(what, Created | Changed):
-            return replace(self, words=what.words, last_asked=event.seq)._afresh(event.seq)
+            changed = event.time if isinstance(what, Changed) else ""
+            return replace(self, words=what.words, last_asked=event.seq, changed=changed)._afresh(event.seq)
         if isinstance(what, Asked):
             asked = Trial(what.trial, what.point, what.decision, lower=what.lower, attack=what.attack, history=(event,))
             trials[what.trial] = asked

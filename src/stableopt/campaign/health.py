@@ -116,7 +116,7 @@ def remarks(state: State, known: Health, sign: int) -> list[tuple[str, str]]:
         effect = "it has lost its weight" if lost else 'it widens all bounds (noise="robust" takes its weight)'
         remedy = "correct it if it is a mistake, else measure there again"
         middle = float(np.median([r.y for r in rounds]))  # an outlier may have spoiled what others foretell
-        unit = _unit(first.y, known.foretold) or _unit(first.y, middle)
+        unit = _unit(first.y, sign * known.foretold, "that") or _unit(first.y, middle, "most values")
         lines.append(("unusual", f"{seen} what all others say{unit}: {effect}; {remedy}"))
     if known.idle:
         what = "makes hardly a difference" if len(known.idle) == 1 else "make hardly a difference"
@@ -124,14 +124,14 @@ def remarks(state: State, known: Health, sign: int) -> list[tuple[str, str]]:
     return lines
 
 
-def _unit(y: float, foretold: float) -> str:
-    """Whether a value looks as if it were in another unit, or had a wrong decimal point."""
+def _unit(y: float, foretold: float, what: str) -> str:
+    """Whether a value looks as if it were in another unit than what is foretold, or had a wrong decimal point."""
     ratio = y / foretold if foretold else 0.0
     power = math.log10(ratio) if ratio > 0 else 0.0
     times = round(power)
     if times == 0 or abs(power - times) > _POWER:
         return ""
-    return f", about 10^{times} times as much (another unit, or a wrong decimal point?)"
+    return f", about 10^{times} times {what} (another unit, or a wrong decimal point?)"
 
 
 def _words(heavy: Sequence[int], light: Sequence[int]) -> str:

@@ -103,7 +103,8 @@ class Answer(Kept, Questions, Generic[Decision]):
     @cached_property
     def health(self) -> Health:
         """How far the model can be trusted, and which values are unusual."""
-        return health(self._state, optimum=self._compares)
+        known = health(self._state, optimum=self._compares)
+        return known._replace(foretold=self.sign * known.foretold)
 
     @property
     def evaluations(self) -> list[Measurement[Any]]:

@@ -70,9 +70,9 @@ def _as_commands(words: str) -> str:
 @contextmanager
 def _opened(book: Path, who: str | None = None) -> Iterator[Campaign]:
     with _refusing():
-        campaign, changed = page.opened(book, who)
-        if changed:
-            complain(f"note: {book} has changed: another {', '.join(changed)} from now on, which is recorded")
+        campaign, note = page.opened(book, who)
+        if note:
+            complain(f"note: {note}")
         try:
             yield campaign
         finally:

@@ -9,6 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +98,11 @@ def check(page: Mapping[str, Any]) -> None:
     Campaign(**words_of(page))
 
 
-def opened(path: Path, who: str | None) -> tuple[Any, list[str]]:
-    """The campaign of a notebook, and what was changed in the file since the last command."""
+def opened(path: Path, who: str | None) -> tuple[Any, str]:
+    """The campaign of a notebook, and a note if the file says something else.
+
+    What was said last counts: the file if somebody has written it since, else what was changed in Python.
+    """
     from stableopt.campaign.campaign import Campaign
     from stableopt.campaign.words import Words
     from stableopt.campaign.written import as_data
@@ -106,7 +110,7 @@ def opened(path: Path, who: str | None) -> tuple[Any, list[str]]:
     page = read(path)
     words, file = words_of(page), path.parent / str(page.get("file", path.with_suffix(".db").name))
     if not file.exists():
-        return Campaign(file=file, who=who, **words), []
+        return Campaign(file=file, who=who, **words), ""
     campaign = Campaign.open(file, who=who)
     given, known = as_data(Words(**words)), as_data(campaign.ledger.said)
     other = [name for name in (*FIXED, "noise", *TABLES) if given.get(name) != known.get(name)]
@@ -114,12 +118,17 @@ def opened(path: Path, who: str | None) -> tuple[Any, list[str]]:
     if fixed:
         what = ", ".join(f"{name} = {_value(known[name])}" for name in fixed)
         raise ValueError(f"expected {what} in {path} as when it began: another {fixed[0]} needs another notebook")
-    if other:
-        try:
-            campaign.change(**{name: words.get(name) for name in other})  # type: ignore[arg-type]
-        except ValueError as error:
-            raise ValueError(f"{path} contradicts what is recorded: {error}") from None
-    return campaign, other
+    changed, names = campaign.ledger.changed, ", ".join(other)
+    if not other:
+        return campaign, ""
+    if changed and path.stat().st_mtime < datetime.fromisoformat(changed).timestamp():
+        said = f"{names} changed since {path} was written, and what is recorded counts"
+        return campaign, f"{said}: write it into the file, too, or change it there"
+    try:
+        campaign.change(**{name: words.get(name) for name in other})  # type: ignore[arg-type]
+    except ValueError as error:
+        raise ValueError(f"{path} contradicts what is recorded: {error}") from None
+    return campaign, f"{path} has changed: another {names} from now on, which is recorded"
 
 
 def written(page: Mapping[str, Any]) -> str:

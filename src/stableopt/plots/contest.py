@@ -116,13 +116,25 @@ def contenders_of(subject: Subject, scales: Sequence[Scale], count: int) -> list
 
 
 def _tried(subject: Subject) -> list[Any]:
-    """The decisions that were tried, but for the reported one; of very many, those with the best values."""
+    """The decisions that were tried, but for the reported one; of very many, those with the best values.
+
+    What can turn into a point that failed is left out; so is, with constraints, what is not certain to keep all limits
+    or, where the reported one is not either, what is certain to break one.
+    """
     tried = dict.fromkeys(subject.state.tried(), -math.inf)
     for r in valued(subject.state.rounds):
         if r.decision_index in tried:
             tried[r.decision_index] = max(tried[r.decision_index], r.y)
     tried.pop(subject.report.decision_index, None)
-    return sorted(tried, key=lambda index: -tried[index])[:_JUDGED]
+    state = subject.state
+    found = sorted(tried, key=lambda index: -tried[index])
+    if state.failing:
+        found = [decision for decision in found if state.avoids(decision, state.failing)]
+    found = found[:_JUDGED]
+    if not state.constraints or not found:
+        return found
+    margins = state.limits.smallest_of(found, "lower" if subject.report.feasible == "certified" else "upper")
+    return [decision for decision, margin in zip(found, margins.tolist(), strict=True) if margin >= 0]
 
 
 def scales_of(subject: Subject) -> list[Scale]:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stableopt.base.checks import whole
+from stableopt.loop.answers import Report
 from stableopt.loop.measurements import Measurement, Round
 from stableopt.loop.reporting import report
 from stableopt.loop.state import State
@@ -82,7 +83,7 @@ def history_of(subject: Subject, count: int) -> list[Moment]:
     """What was known at about ``count`` moments, the last one now; each from the values up to then."""
     t, known = subject.state.t, _known.setdefault(subject.state, {})
     wanted = sorted({round(n) for n in np.linspace(min(t, 2), t, min(count, t))} if count > 1 else {t})
-    known[t] = Moment(t, subject.report.lower, subject.report.optimum_upper)
+    known[t] = _moment(t, subject.report)
     missing = [n for n in wanted if n not in known]
     if missing:
         known |= {moment.t: moment for moment in _replayed(subject, missing)}
@@ -104,9 +105,14 @@ def _replayed(subject: Subject, moments: Sequence[int]) -> list[Moment]:
             new.tell_all([_measurement(r) for r in state.rounds[told:n]])
             told = n
             if new.state.objective.t:
-                answer = report(new.state, old.algorithm.reporting)
-                found.append(Moment(n, answer.lower, answer.optimum_upper))
+                found.append(_moment(n, report(new.state, old.algorithm.reporting)))
     return found
+
+
+def _moment(t: int, known: Report) -> Moment:
+    """What a report says; nothing is guaranteed by a decision that may break a limit."""
+    kept = known.feasible in (None, "certified")
+    return Moment(t, known.lower if kept else math.nan, known.optimum_upper)
 
 
 def _between(before: Sequence[int]) -> list[float]:
