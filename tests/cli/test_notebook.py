@@ -278,9 +278,10 @@ def test_what_was_changed_in_python_since_the_file_was_written_counts(book):
     run("ask")
     an_hour_ago = time.time() - 3600
     os.utime(book / "stableopt.toml", (an_hour_ago, an_hour_ago))
-    with so.Campaign.open(book / "stableopt.db") as campaign:
-        campaign.change(tolerance={"temp": 1})
-        events = campaign.ledger.seq
+    campaign = so.Campaign.open(book / "stableopt.db")
+    campaign.change(tolerance={"temp": 1})
+    events = campaign.ledger.seq
+    campaign.close()
     said = " ".join(CliRunner().invoke(app, ["status"]).stderr.split())
     assert "tolerance changed since stableopt.toml was written, and what is recorded counts" in said
     known = so.Campaign.open(book / "stableopt.db").ledger

@@ -3,15 +3,19 @@
 Notation
     μ, μ'   the model's mean at points all over the domain, and with the values of one input exchanged among them
     T       mean of (μ − μ')²/2, over the variance of μ: the share of the variation in which the input has a part (its
-            total effect, Sobol' 2001)
+            total effect, Sobol' 2001); of values or of their ranks, whichever is larger, since a steep corner has most
+            of the variation of values, and says nothing of the rest
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 
-from stableopt.loop.measurements import Data
-from stableopt.loop.outputs import valued
+from stableopt.loop.measurements import Data, Round
+from stableopt.loop.outputs import Output, valued
 from stableopt.loop.state import State
 
 _POINTS = 256
@@ -20,26 +24,42 @@ _UNKNOWN = 0.25  # of the variation: where so much is unknown, nothing is said o
 
 
 def idle(state: State) -> tuple[str, ...]:
-    """The names of inputs that hardly matter; none where too little is known of f."""
+    """The names of inputs that hardly matter, for f and for all limits; none where too little is known of f."""
     found, unknown = effects(state)
-    names = tuple(name for name, effect in found if effect < EFFECT)
-    return names if unknown <= _UNKNOWN and len(names) < len(found) else ()
+    names = [name for name, effect in found if effect < EFFECT]
+    if unknown > _UNKNOWN or len(names) == len(found):
+        return ()
+    for k in state.constraints if names else ():
+        needed = {name for name, effect in _effects(state, k.output, k.rounds(state.rounds))[0] if effect >= EFFECT}
+        names = [name for name in names if name not in needed]
+    return tuple(names)
 
 
 def effects(state: State) -> tuple[list[tuple[str, float]], float]:
     """T of every input by its name, and how much of the variation of f is unknown, as a share of what is known."""
-    learned, data = state.objective.learned is not None, Data.of(valued(state.rounds))
+    return _effects(state, state.objective, valued(state.rounds))
+
+
+def _effects(state: State, output: Output, rounds: Sequence[Round]) -> tuple[list[tuple[str, float]], float]:
+    """The same for any quantity that was measured in these rounds."""
+    if not rounds:
+        return [], math.inf
+    learned, data = output.learned is not None, Data.of(rounds)
     points = state.candidates()
     X = state.setting.inputs(points[:: max(1, len(points) // _POINTS)], learned)
-    noise = state.belief.noise_of(state.objective.t, data.noise)
-    posterior = state.belief.likely.condition(state.setting.inputs(data.points, learned), data.y, noise)
+    noise = output.belief.noise_of(len(rounds), data.noise)
+    posterior = output.belief.likely.condition(state.setting.inputs(data.points, learned), data.y, noise)
     mean, variance = posterior(X)
     spread = max(float(mean.var()), 1e-300)
     exchanged, found = np.random.default_rng(0).permutation(len(X)), []
     for name, columns in _inputs(state):
         other = X.copy()
         other[:, columns] = X[exchanged][:, columns]
-        found.append((name, 0.5 * float(((posterior(other)[0] - mean) ** 2).mean()) / spread))
+        mixed = posterior(other)[0]
+        ranks = np.searchsorted(np.sort(mean), [mean, mixed])
+        share = 0.5 * float(((mixed - mean) ** 2).mean()) / spread
+        ranked = 0.5 * float((np.diff(ranks, axis=0) ** 2).mean()) / max(float(ranks[0].var()), 1e-300)
+        found.append((name, max(share, ranked)))
     return found, float(variance.mean()) / spread
 
 
