@@ -8,6 +8,7 @@ import pytest
 
 import stableopt as so
 from stableopt.campaign.health import health
+from stableopt.campaign.inputs import EFFECT, effects, idle
 from stableopt.loop import space as search
 
 GRID = so.Grid.linspace(0, 1, 101)
@@ -90,6 +91,19 @@ def test_inputs_that_hardly_matter_are_named():
     assert known.health.idle == ("c", "d")
     assert "inputs      c and d make hardly a difference to f" in str(known)
     assert assessed(VALUES + 2 * PLACES[:, 2] * PLACES[:, 3]).health.idle == ()
+
+
+def test_an_input_matters_beside_a_steep_corner_and_for_a_limit():
+    """Nearly all of the variation of f is where a is above 0.85; b matters elsewhere, or for the stress alone."""
+    a, b = PLACES[:, 0], PLACES[:, 1]
+    steep = 300 * np.maximum(a - 0.85, 0) ** 2 * np.exp(2 * a)
+    assert idle(assessed(2 * a + 2 * b + steep).state) == ("c", "d"), "b has 0.5 % of the variation of the values"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(search, "usual_budget", lambda dim, **_: 1000)
+        table = {name: PLACES[:, i] for i, name in enumerate("abcd")} | {"value": 10 * a, "stress": 5 * b}
+        known = so.assess(table, RANGES, 0.05, constraints={"stress": (None, 4.0)})
+    assert idle(known.state) == ("c", "d")
+    assert [name for name, effect in effects(known.state)[0] if effect < EFFECT] == ["b", "c", "d"]
 
 
 def test_nothing_is_said_of_inputs_where_too_little_is_known():
