@@ -3,14 +3,15 @@
 Notation
     μ, μ'   the model's mean at points all over the domain, and with the values of one input exchanged among them
     T       mean of (μ − μ')²/2, over the variance of μ: the share of the variation in which the input has a part (its
-            total effect, Sobol' 2001); of values or of their ranks, whichever is larger, since a steep corner has most
-            of the variation of values, and says nothing of the rest
+            total effect, Sobol' 2001). That of ranks counts as well, since a steep corner has most of the variation of
+            values, and says nothing of the rest
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,25 +24,37 @@ EFFECT = 0.01  # T of an input that hardly matters
 _UNKNOWN = 0.25  # of the variation: where so much is unknown, nothing is said of inputs
 
 
+class _Effect(NamedTuple):
+    """T of an input, of values and of their ranks."""
+
+    name: str
+    share: float
+    ranked: float
+
+    @property
+    def matters(self) -> bool:
+        return max(self.share, self.ranked) >= EFFECT
+
+
 def idle(state: State) -> tuple[str, ...]:
     """The names of inputs that hardly matter, for f and for all limits; none where too little is known of f."""
-    found, unknown = effects(state)
-    names = [name for name, effect in found if effect < EFFECT]
+    found, unknown = _effects(state, state.objective, valued(state.rounds))
+    names = [effect.name for effect in found if not effect.matters]
     if unknown > _UNKNOWN or len(names) == len(found):
         return ()
     for k in state.constraints if names else ():
-        needed = {name for name, effect in _effects(state, k.output, k.rounds(state.rounds))[0] if effect >= EFFECT}
+        needed = {effect.name for effect in _effects(state, k.output, k.rounds(state.rounds))[0] if effect.matters}
         names = [name for name in names if name not in needed]
     return tuple(names)
 
 
-def effects(state: State) -> tuple[list[tuple[str, float]], float]:
-    """T of every input by its name, and how much of the variation of f is unknown, as a share of what is known."""
-    return _effects(state, state.objective, valued(state.rounds))
+def effects(state: State) -> list[tuple[str, float]]:
+    """T of every input by its name, of values."""
+    return [(effect.name, effect.share) for effect in _effects(state, state.objective, valued(state.rounds))[0]]
 
 
-def _effects(state: State, output: Output, rounds: Sequence[Round]) -> tuple[list[tuple[str, float]], float]:
-    """The same for any quantity that was measured in these rounds."""
+def _effects(state: State, output: Output, rounds: Sequence[Round]) -> tuple[list[_Effect], float]:
+    """Of a quantity that was measured in these rounds; also how much of its variation is unknown, as a share."""
     if not rounds:
         return [], math.inf
     learned, data = output.learned is not None, Data.of(rounds)
@@ -59,7 +72,7 @@ def _effects(state: State, output: Output, rounds: Sequence[Round]) -> tuple[lis
         ranks = np.searchsorted(np.sort(mean), [mean, mixed])
         share = 0.5 * float(((mixed - mean) ** 2).mean()) / spread
         ranked = 0.5 * float((np.diff(ranks, axis=0) ** 2).mean()) / max(float(ranks[0].var()), 1e-300)
-        found.append((name, max(share, ranked)))
+        found.append(_Effect(name, share, ranked))
     return found, float(variance.mean()) / spread
 
 

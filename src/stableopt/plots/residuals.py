@@ -67,7 +67,7 @@ def health(source: Any, *, figure: Any = None, label: str | None = None) -> Figu
     left, middle, right = drawn.subplots(1, 3)
     _draw_values(left, subject, known)
     _draw_residuals(middle, known.residuals)
-    _draw_effects(right, effects(subject.state)[0])
+    _draw_effects(right, effects(subject.state))
     drawn.suptitle(text(health_of(subject.state).words, 100), fontsize=11)
     style.share_legend(drawn, columns=4)
     return drawn
