@@ -420,6 +420,18 @@ def test_what_failed_and_was_measured_later_is_as_good_as_any_other(domain):
     assert optimizer.state.failing == [] and len(optimizer.failures) == 1
 
 
+@pytest.mark.parametrize("domain", [Space([(0, 1)]), Grid.linspace(0, 1, 11)], ids=["a range", "a grid"])
+def test_what_was_measured_and_fails_since_is_left(domain):
+    optimizer = Optimizer(domain, Ball(0.1), PRIOR)
+    optimizer.tell([0.5], 1.0)
+    for _ in range(3):
+        query = optimizer.ask()
+        optimizer.tell(query, 2.0)
+        optimizer.tell(query.point, None)
+        assert query.point_index in optimizer.state.failing
+        assert not optimizer.state.setting.is_taken(optimizer.ask().point_index, [query.point_index])
+
+
 def test_only_observations_with_their_own_noise_have_it():
     optimizer = start("a line")
     for i, x in enumerate(np.linspace(0, 1, 12).tolist()):

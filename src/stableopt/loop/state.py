@@ -128,9 +128,9 @@ class State(ReadOnly, Generic[Index]):
 
     @cached_property
     def failing(self) -> list[Index]:
-        """The points that failed and have no value: what was measured there later counts, not that it failed once."""
-        measured = [r.point_index for r in self.rounds]
-        return [r.point_index for r in self.failures if not self.setting.is_taken(r.point_index, measured)]
+        """The points that failed and were not measured since: what came out later counts, not that it failed once."""
+        later = {f.t: [r.point_index for r in self.rounds if r.t >= f.t] for f in self.failures}
+        return [f.point_index for f in self.failures if not self.setting.is_taken(f.point_index, later[f.t])]
 
     def bolder(self, beta: float) -> State[Index]:
         """The same state, exploring with this β; it is remembered, so that its searches are made once."""
