@@ -56,7 +56,7 @@ _NEAR = 1e-3  # of the spread of F: an exchange that comes to where a better one
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
-_FEW = 3  # turns from where a search for almost the same function ended, for a suggestion
+_FEW = 4  # turns of an exchange, for a suggestion
 _LOOKS = 6  # at decisions that were scanned and may be better
 _OPEN, _JUDGED = 128, 8  # of these are screened and judged at a time
 _EACH = 0.1  # of the budget: what the decision of another hill has to climb with, at least
@@ -240,7 +240,7 @@ def polish(place: Place, front: Ascended) -> Looking[Candidate]:
     """The best decision after exchanges from the best few of a front; in a brief search, from the best one alone."""
     oracle, plan, order = place.oracle, place.plan, highest(front.at.v.min(axis=1), place.plan.decisions(4))
     X, S = front.X[order], front.at.S[order]
-    found = yield Look(X, plan.full(len(X)) if plan.brief else plan.sound, S)
+    found = yield Look(X, plan.sound, S)
     T = np.concatenate([found.T, front.at.T[order]], axis=1)
     T = oracle.anchored(X, np.concatenate([found.S, S], axis=1), T)
     starts = _Starts(X, found, T)
@@ -346,8 +346,9 @@ def _sound(place: Place, X: Array) -> Looking[_Starts]:
 
 
 def _exchanged(place: Place, starts: _Starts, i: int, best: Candidate | None) -> Looking[Candidate]:
-    """The best decision so far, or where an exchange from start i leads if that is better."""
-    end = yield from starts.exchange(place, i).run(best)
+    """The best decision so far, or where an exchange from start i leads if that is better; briefly, a few turns."""
+    exchange = starts.exchange(place, i)
+    end = yield from exchange.few(_FEW) if place.plan.brief else exchange.run(best)
     if best is None or (end is not None and end.value > best.value):
         assert end is not None  # only a rival ends an exchange early
         return end

@@ -58,13 +58,14 @@ class Front:
     def ascend(self) -> None:
         """All decisions climb together; half of each group is left after each leg."""
         least, budget = self.inner.plan.decisions(4), self.oracle.budget
+        between, last = self.inner.plan.legs
         descent = Descent(self.oracle, *paired(self.X, self.at.S))
         descent.advance(3, 1e-4)
         self.at = Evaluated(*(new.reshape(old.shape) for old, new in zip(self.at, descent.found, strict=True)))
         while len(self.X) > least * len(groups := self.oracle.groups(self.X)) and budget.left(0.6) > 0:
-            self._leg(4)
+            self._leg(between)
             self._keep(np.concatenate([self._best(rows, max(least, len(rows) // 2)) for rows in groups]))
-        self._leg(6)
+        self._leg(last)
 
     def _leg(self, steps: int) -> None:
         """Some steps of all decisions, and a look for worse: where that leads below the start of the leg, back there.

@@ -107,6 +107,11 @@ class Plan:
         return self.decisions(8 if self.brief else 16)
 
     @property
+    def legs(self) -> tuple[int, int]:
+        """Steps of a front after which half of it goes on, and of the last ones."""
+        return (2, 4) if self.brief else (4, 6)
+
+    @property
     def close(self) -> float:
         """Of the spread of F: the two sides of an exchange have met."""
         return 1e-4 if self.brief else 2e-6
