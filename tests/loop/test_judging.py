@@ -51,7 +51,7 @@ class Overrating:
 
 def judge(true, seeming):
     solver = Overrating(dict(enumerate(true)), dict(enumerate(seeming)))
-    return Judge(Posterior(), ROOT, solver, Hints()), solver
+    return Judge(Posterior(), ROOT, solver, solver, Hints()), solver
 
 
 def test_those_that_fall_make_room_for_those_that_seemed_worse():

@@ -23,12 +23,15 @@ _RIVALS = 4  # decisions that seem to be the best, and are judged
 class Judge(Generic[Index]):
     """The worst cases of decisions by mean + c·std of one posterior."""
 
-    def __init__(self, posterior: View[Index], root: float, solver: Solver[Index], hints: Hints[Index]) -> None:
-        """lcb and ucb have c = ∓ root."""
-        self.root, self._posterior, self._solver, self._hints = root, posterior, solver, hints
+    def __init__(
+        self, posterior: View[Index], root: float, solver: Solver[Index], brief: Solver[Index], hints: Hints[Index]
+    ) -> None:
+        """lcb and ucb have c = ∓ root; the brief solver is for suggestions."""
+        self.root, self._posterior, self._solver, self._brief, self._hints = root, posterior, solver, brief, hints
         self._bounds: dict[float, object] = {}
         self._worst: dict[tuple[Index, float], Choice[Index]] = {}
-        self._pairs: dict[tuple[Index, float, float], Sequence[Choice[Index]]] = {}
+        self._lowest: dict[Index, float] = {}
+        self._brackets: dict[Index, tuple[Choice[Index], float]] = {}
 
     def bound(self, c: float) -> object:
         """The function mean + c·std, in the form that the solver takes."""
@@ -43,10 +46,13 @@ class Judge(Generic[Index]):
         return self._worst[decision, c]
 
     def attacked(self, decision: Index, c: float) -> Choice[Index]:
-        """The same, and its smallest lcb is known as well, which takes little longer: a query needs it next."""
+        """The same for a suggestion. Its smallest lcb is known as well, which takes little longer: a query needs it."""
         if c == -self.root:
             return self.worst(decision, c)
-        found, self._worst[decision, -self.root] = self._pair(decision, c, -self.root)
+        found, lowest = self._brief.worsts(decision, [self.bound(c), self.bound(-self.root)], self._hints)
+        self._lowest[decision] = lowest.value
+        if lowest.exact:  # then it is as good as any, and a report needs it
+            self.knows(lowest)
         return found
 
     def knows(self, choice: Choice[Index]) -> None:
@@ -54,14 +60,18 @@ class Judge(Generic[Index]):
         self._worst[choice.decision, -self.root] = choice
 
     def lowest(self, decisions: Sequence[Index]) -> list[float]:
-        """The smallest lcb of each of these decisions, of several with less effort for each."""
+        """The smallest lcb of each of these decisions, for suggestions: of several with less effort for each."""
         if len(decisions) == 1:
-            return [self.worst(decisions[0], -self.root).value]
+            known = self._lowest.get(decisions[0])
+            return [self.worst(decisions[0], -self.root).value if known is None else known]
         return [choice.value for choice in self._solver.minima(decisions, self.bound(-self.root), self._hints)]
 
     def bracket(self, decision: Index) -> tuple[Choice[Index], float]:
         """The smallest lcb of a decision, with its place, and its smallest ucb."""
-        return self._crossed(*self._pair(decision, -self.root, self.root))
+        if decision not in self._brackets:  # the two together take little longer than one
+            both = self._solver.worsts(decision, [self.bound(-self.root), self.bound(self.root)], self._hints)
+            self._brackets[decision] = self._crossed(*both)
+        return self._brackets[decision]
 
     def brackets(self, decisions: Sequence[Index]) -> list[tuple[Choice[Index], float]]:
         """The same of several decisions."""
@@ -106,14 +116,6 @@ class Judge(Generic[Index]):
             if len(found) < asked or found[0].exact or end(judged[count - 1]) >= found[-1].value:
                 return judged[:count]
             asked *= 4
-
-    def _pair(self, decision: Index, *cs: float) -> Sequence[Choice[Index]]:
-        """Where a decision has its smallest values of two bounds: together they take little longer than one."""
-        first, second = cs
-        if (decision, first, second) not in self._pairs:
-            found = self._solver.worsts(decision, [self.bound(c) for c in cs], self._hints)
-            self._pairs[decision, first, second] = found
-        return self._pairs[decision, first, second]
 
     def _crossed(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
         """The smallest lcb and the smallest ucb, each also where the other was found: a search may miss a place."""

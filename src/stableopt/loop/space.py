@@ -297,7 +297,7 @@ def effort(region: SpaceRegion, t: int, *, brief: bool) -> tuple[int, int]:
     point alone takes as long as several then: to read the factor from memory takes time.
     """
     usual = usual_budget(max(region.dim, region.width), brief=brief)
-    return max(1_000, int(usual * min(1.0, 150 / max(1, t)))), 8 if t > LARGEST else 1
+    return max(1_000, int(usual * min(1.0, (75 if brief else 150) / max(1, t)))), 8 if t > LARGEST else 1
 
 
 @lru_cache(maxsize=8)

@@ -338,7 +338,8 @@ class State(ReadOnly, Generic[Index]):
     @cached_property
     def judge(self) -> Judge[Index]:
         """The worst cases of decisions, with the β that certifies and others."""
-        return Judge(self.posterior, math.sqrt(self.beta), self._solver, self._hints)
+        brief = self.setting.solver(self.t, brief=True)
+        return Judge(self.posterior, math.sqrt(self.beta), self._solver, brief, self._hints)
 
     def _from(self, search: str) -> Hints[Index]:
         """Hints for one of the searches above: where those of almost equal states ended, or all there are."""

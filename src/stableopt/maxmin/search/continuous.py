@@ -144,7 +144,7 @@ class ContinuousMaxMin(Prepared):
         return jointly(self, functions, hints)
 
     def worst(self, decision: Row, F: Smooth, hints: Hints[Row] = _NO_HINTS) -> Choice[Row]:
-        """The worst case of one decision, with the full effort, briefly with a sound one. Hints near it are tried."""
+        """The worst case of one decision, with the full effort, briefly with less. Hints near it are tried."""
         return self._minima([decision], F, self.known(hints, near=decision))[0]
 
     def worsts(self, decision: Row, functions: Sequence[Smooth], hints: Hints[Row] = _NO_HINTS) -> list[Choice[Row]]:
@@ -173,7 +173,7 @@ class ContinuousMaxMin(Prepared):
 
     def _minima(self, decisions: Sequence[Row], F: Smooth, known: Array) -> list[Choice[Row]]:
         X = self.rows(decisions)
-        found = self.inner(F, known).minima(X, self.plan.sound if self.plan.brief else self.plan.full(len(X)))
+        found = self.inner(F, known).minima(X, self.plan.answer(len(X)))
         candidates = map(Candidate, X, found.S[:, 0], found.V[:, 0].tolist())
         return list(map(self.choice, decisions, candidates))
 

@@ -30,9 +30,8 @@ class Several:
         self.inner = NumberedInner(NumberedOracle(Numbered(search.region), oracles), search.plan, search.spread, known)
 
     def minima(self, X: Array) -> list[Minima]:
-        """The worst cases of the same decisions for every function, with the full effort."""
-        plan = self.search.plan
-        look = Look(X, plan.sound if plan.brief else plan.full(len(X)))
+        """The worst cases of the same decisions for every function."""
+        look = Look(X, self.search.plan.answer(len(X)))
         answers = self._answers(dict.fromkeys(range(len(self.inner.parts)), look))
         return [answers[k] for k in range(len(answers))]
 
