@@ -3,6 +3,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# What Python compiles is kept: many tests start processes, and each would compile NumPy, SciPy and the rest again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help demo test docs dist bench rivals defaults format clean

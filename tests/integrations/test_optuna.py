@@ -450,7 +450,8 @@ def test_text_of_a_study_is_escaped_in_pages():
     for value in (0.0, 1.0):
         study.tell(study.ask(space), value)
     for page in (stable_best(study), assess(study), profile(study, factors=[1]), to_campaign(study)):
-        assert "<script" not in page._repr_html_() and "&lt;script" in page._repr_html_()
+        shown = page._repr_html_()
+        assert "<script" not in shown and "&lt;script" in shown
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused

@@ -19,11 +19,16 @@ from stableopt.loop.tolerances import quiet
 from stableopt.maxmin.solver import Hints
 
 
-def compared(state: State, reported: Any, chance: Chance, share: float, sign: int) -> Comparison:
-    """The reported decision (by its index), the nominal optimum and every tried one."""
+def check(state: State, chance: Chance, share: float) -> None:
+    """Raise ValueError where the question has no answer, before anything is searched for it."""
     if not is_number(share) or not 0 < share < 1:
         raise ValueError(f"expected share=... as a number between 0 and 1, such as 0.05, got {share!r:.80}")
     whole(chance.samples, 1, "samples as a whole number of at least 1")
+    draws(state.setting, state.tried()[0], chance)
+
+
+def compared(state: State, reported: Any, chance: Chance, share: float, sign: int) -> Comparison:
+    """The reported decision (by its index), the nominal optimum and every tried one."""
     with threads_for(state.t):
         nominal = _nominal(state)
         others = [d for d in dict.fromkeys(state.tried()) if d not in (reported, nominal)]

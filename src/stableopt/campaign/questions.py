@@ -67,8 +67,9 @@ class Questions:
         share: of which share of all cases quantile and CVaR are.
         samples: how many perturbations are drawn in a space; on a list all are taken.
         """
-        from stableopt.campaign.comparing import compared
+        from stableopt.campaign.comparing import check, compared
         from stableopt.loop.perturbing import Chance
 
         chance = Chance(perturbation, samples, seed)
+        check(self.state, chance, share)
         return compared(self.state, self.report.decision_index, chance, share, self.sign)
