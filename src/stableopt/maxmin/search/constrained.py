@@ -213,14 +213,15 @@ class ConstrainedSearch:
             return best.x[None]
         merit = self._merit(best.value, _STEEP)
         inner = joint(relaxed, len(self.functions)).inner(merit, self.known)
-        end = alone(inner.minima, Climb(inner, merit, best.value, best.x).few(_REAL)).x
+        climb = Climb(inner, merit, best.value, best.x)
+        alone(inner.minima, climb.few(_REAL))
         X = region.other_decisions(best.x)
-        parts = [region.rounded(end)]
+        parts = [region.rounded(climb.x)]
         for away in (X - best.x)[:, whole].T:
             for side in (away < 0, away > 0):
                 parts.append(X[side][np.argsort(np.abs(away[side]), kind="stable")[:1]])
         X = np.vstack(parts)
-        return np.asarray(X[highest(-np.abs(X - end)[:, whole].sum(axis=1), _OTHERS)])
+        return np.asarray(X[highest(-np.abs(X - climb.x)[:, whole].sum(axis=1), _OTHERS)])
 
     @cached_property
     def _whole(self) -> Mask:

@@ -56,7 +56,7 @@ _NEAR = 1e-3  # of the spread of F: an exchange that comes to where a better one
 _STILL = 1e-9  # a decision that moves less stays where it is: looking again would find nothing new
 _AGAIN = 1e-6  # two scenarios this close are one
 _LEAPS = np.geomspace(0.001, 0.5, 8)  # lengths of the steps of an escape
-_FEW = 4  # turns of an exchange, for a suggestion
+_FEW, _NEXT = 4, 3  # turns for a suggestion, and from where a search for almost the same function ended
 _LOOKS = 6  # at decisions that were scanned and may be better
 _OPEN, _JUDGED = 128, 8  # of these are screened and judged at a time
 _EACH = 0.1  # of the budget: what the decision of another hill has to climb with, at least
@@ -91,7 +91,7 @@ class Exchange:
         while True:
             self.turn += 1
             self.towards, above = trial, _ = self._climb()
-            if rival is not None and (max(above, self.start.value) <= rival.value or self._joins(rival, above)):
+            if self._loses(rival, above):
                 return None
             self.cut = self.oracle.budget.left() < leave
             spent = self.cut or self.turn >= _TURNS
@@ -113,10 +113,12 @@ class Exchange:
             self._activate(self.x, above, active, found)
         return Candidate(self.x, self.s, self.v, max(above - self.v, 0.0))
 
-    def few(self, turns: int) -> Looking[Candidate]:
-        """The decision after a few turns, without a last look: near enough where the start was good already."""
+    def few(self, turns: int, rival: Candidate | None = None) -> Looking[Candidate | None]:
+        """The same after a few turns, without a last look: near enough for a suggestion."""
         for self.turn in range(1, 1 + turns):
-            trial, above = self._climb()
+            self.towards, above = trial, _ = self._climb()
+            if self._loses(rival, above):
+                return None
             if self._arrived(trial, above):
                 break
             active, found = yield from self._look_for_worse(trial, self.plan.sound)
@@ -130,6 +132,12 @@ class Exchange:
         trial, above, order = climb(self.oracle, self.x, self.T, self.radius, 4 + 2 * self.turn)
         self.T = self.T[order[: self.plan.replies]]
         return trial, above
+
+    def _loses(self, rival: Candidate | None, above: float) -> bool:
+        """Whether it does not promise to win: u is not above the value of a rival, or hardly where the rival ended."""
+        if rival is None:
+            return False
+        return max(above, self.start.value) <= rival.value or self._joins(rival, above)
 
     def _joins(self, rival: Candidate, above: float) -> bool:
         """Whether the climb led to where the rival ended, and promises hardly more."""
@@ -323,7 +331,9 @@ def nearby(place: Place, X: Array) -> Looking[Candidate]:
     """A good decision near one of X (n, d), which were good for a function that is almost the same: a few turns."""
     above = (yield Look(X, SCREEN)).V[:, 0]
     starts = yield from _sound(place, X[highest(above, 4)])
-    return (yield from starts.exchange(place, int(np.argmax(starts.found.V[:, 0]))).few(_FEW))
+    end = yield from starts.exchange(place, int(np.argmax(starts.found.V[:, 0]))).few(_NEXT)
+    assert end is not None  # it has no rival
+    return end
 
 
 class _Starts(NamedTuple):
@@ -348,7 +358,7 @@ def _sound(place: Place, X: Array) -> Looking[_Starts]:
 def _exchanged(place: Place, starts: _Starts, i: int, best: Candidate | None) -> Looking[Candidate]:
     """The best decision so far, or where an exchange from start i leads if that is better; briefly, a few turns."""
     exchange = starts.exchange(place, i)
-    end = yield from exchange.few(_FEW) if place.plan.brief else exchange.run(best)
+    end = yield from exchange.few(_FEW, best) if place.plan.brief else exchange.run(best)
     if best is None or (end is not None and end.value > best.value):
         assert end is not None  # only a rival ends an exchange early
         return end
