@@ -248,7 +248,7 @@ def polish(place: Place, front: Ascended) -> Looking[Candidate]:
     """The best decision after exchanges from the best few of a front; in a brief search, from the best one alone."""
     oracle, plan, order = place.oracle, place.plan, highest(front.at.v.min(axis=1), place.plan.decisions(4))
     X, S = front.X[order], front.at.S[order]
-    found = yield Look(X, plan.sound, S)
+    found = yield Look(X, plan.full(len(X)) if plan.brief and plan.patient else plan.sound, S)
     T = np.concatenate([found.T, front.at.T[order]], axis=1)
     T = oracle.anchored(X, np.concatenate([found.S, S], axis=1), T)
     starts = _Starts(X, found, T)
@@ -358,7 +358,7 @@ def _sound(place: Place, X: Array) -> Looking[_Starts]:
 def _exchanged(place: Place, starts: _Starts, i: int, best: Candidate | None) -> Looking[Candidate]:
     """The best decision so far, or where an exchange from start i leads if that is better; briefly, a few turns."""
     exchange = starts.exchange(place, i)
-    end = yield from exchange.few(_FEW, best) if place.plan.brief else exchange.run(best)
+    end = yield from exchange.few(_FEW, best) if place.plan.short else exchange.run(best)
     if best is None or (end is not None and end.value > best.value):
         assert end is not None  # only a rival ends an exchange early
         return end

@@ -6,6 +6,7 @@ them is overlooked since others are lower. Everything else is the search of `con
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -64,7 +65,7 @@ class JointMaxMin(ContinuousMaxMin):
 
     def __init__(self, alone: ContinuousMaxMin, functions: int, budget: int) -> None:
         super().__init__(Attacked(alone.region, functions), budget, alone.seed, alone.least, brief=alone.plan.brief)
-        self.alone = alone
+        self.alone, self.plan = alone, replace(self.plan, patient=True)
         self.spread = with_every_number(alone.spread, functions)
         self._scan.spread, self._scan.first = self.spread, with_every_number(alone._scan.first, functions)
         if alone.relaxed is not None and self.relaxed is not None:

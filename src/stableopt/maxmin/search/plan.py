@@ -77,6 +77,13 @@ class Plan:
     least: int
     brief: bool = False
     """Whether one good decision is enough, as for a suggestion: no other start is followed to its end."""
+    patient: bool = False
+    """Whether that one is followed to its very end: with limits, a few turns cost regret (`benchmarks.constraints`)."""
+
+    @property
+    def short(self) -> bool:
+        """Whether a few turns of the best start are enough."""
+        return self.brief and not self.patient
 
     @cached_property
     def ample(self) -> bool:
@@ -113,7 +120,7 @@ class Plan:
     @property
     def legs(self) -> tuple[int, int]:
         """Steps of a front after which half of it goes on, and of the last ones."""
-        return (2, 4) if self.brief else (4, 6)
+        return (2, 4) if self.short else (4, 6)
 
     @property
     def close(self) -> float:
