@@ -29,7 +29,7 @@ from typing import Any
 from benchmarks.accuracy.cells import Cell, cells
 from benchmarks.accuracy.measure import Measured, measured
 
-QUICK = ("linear box none floats", "log ball float floats", "relative box none floats")
+QUICK = ("linear box none floats", "log ball float floats", "relative own none floats", "log box estimate whole")
 MUST = {"inner": 0.99, "decision": 0.95, "claimed": 0.99}
 
 

@@ -176,9 +176,9 @@ def test_workers_failures_and_an_environment_are_no_obstacle():
         return cone(point) - 0.1 * point["wind"]
 
     found = so.widest(
-        f, {"a": (0, 1)}, 0.05, at_least=0.4, environment={"wind": (0, 1)}, evaluations=6, workers=("threads", 2)
+        f, {"a": (0, 1)}, 0.05, at_least=0.4, environment={"wind": (0, 1)}, evaluations=10, workers=("threads", 2)
     )
-    assert len(found.evaluations) == 6 and found.factor_bound is not None
+    assert len(found.evaluations) == 10 and found.factor_bound is not None
 
 
 def test_a_specification_out_of_reach_is_said_in_words():

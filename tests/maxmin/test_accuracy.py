@@ -39,7 +39,7 @@ def test_a_handful_of_cells_is_solved_and_results_are_kept(tmp_path, capsys):
     keep = tmp_path / "results.jsonl"
     assert main(["--quick", "--keep", str(keep)]) == 0
     first = capsys.readouterr().out
-    assert len(keep.read_text().splitlines()) == 3 and "MISSED" not in first
+    assert len(keep.read_text().splitlines()) == 4 and "MISSED" not in first
     assert main(["--quick", "--keep", str(keep)]) == 0  # nothing is computed again
     assert capsys.readouterr().out == first
 

@@ -104,8 +104,8 @@ class ContinuousMaxMin(Prepared):
     """max over decisions of min over scenarios of any smooth function of points, for one region: a `Solver`.
 
     ``budget`` is about how many points one `maximin` evaluates (a value with its gradient counts twice), where fewer
-    points at a time than ``least`` count as so many. A ``brief`` search follows one start to its end, knows nothing of
-    others: about half the work, and enough for a suggestion. The same seed gives the same answer.
+    points at a time than ``least`` count as so many. A ``brief`` search follows one start for a few turns and
+    knows nothing of others: enough for a suggestion. The same seed gives the same answer.
     """
 
     def maximin(
