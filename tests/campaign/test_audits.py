@@ -107,7 +107,13 @@ def test_a_confirmation_is_a_number_of_evaluations(confirm):
 
 
 @pytest.mark.parametrize(
-    "options", [{"confirm": 4}, {"confirm": 4, "target": 1e3, "seed": 1}, {"confirm": 4, "workers": "threads"}]
+    "options",
+    [
+        {"confirm": 4},
+        {"confirm": 4, "target": 1e3, "seed": 1, "model": so.GP(so.SE([0.3, 0.3]), noise=0.05)},
+        {"confirm": 4, "workers": "threads"},
+    ],
+    ids=["budget", "target", "threads"],
 )
 def test_the_decision_that_is_reported_has_been_attacked(options, tmp_path):
     file = tmp_path / "run.stableopt"

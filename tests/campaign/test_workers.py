@@ -281,7 +281,7 @@ def test_what_ends_a_call_with_one_worker_ends_it_with_many(f, error, workers):
 def test_limits_stop_and_what_is_under_way_is_kept(workers, tmp_path):
     stops = {
         "time": {"seconds": 0.0},
-        "target": {"target": 1e6},
+        "target": {"target": 1e6, "model": so.GP(so.SE([0.3, 0.3]), noise=0.05)},
         "callback": {"callback": lambda result: result.optimizer.state.t >= 2},
     }
     for stopped, options in stops.items():

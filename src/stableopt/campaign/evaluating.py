@@ -160,7 +160,9 @@ class Call:
         target, sure = self.limits.target, self.limits.stop_when
         if not self._known or (target, sure) == (None, None) or result.feasible not in (None, "certified"):
             return ""
-        if target is not None and result.regret_bound <= target:
+        # A model that was learned from a handful of values may be sure of anything.
+        given = result.state.objective.learned is None
+        if target is not None and result.regret_bound <= target and (given or result.health.trusted):
             return "target"
         asked = sure is not None and result.health.trusted
         return "confidence" if asked and result.done().reaches(sure) else ""
