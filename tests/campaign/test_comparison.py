@@ -168,3 +168,14 @@ def test_with_constraints_the_nominal_optimum_keeps_limits_if_nothing_goes_wrong
     assert "costs 0.1" in comparison.words and comparison.words.endswith("nothing goes wrong breaks a limit")
     assert list(comparison.to_dataframe()["limits"]) == [row.limits for row in comparison]
     assert "limits" in str(comparison) and "limits" not in str(slope().compare())
+
+
+@pytest.mark.parametrize(("tolerance", "least"), [(1.0, -1.0), (1.6, -1.0), (2.0, -2.0), ("16%", -1.0)])
+def test_whole_numbers_move_by_whole_steps_within_the_tolerance(tolerance, least):
+    """f(n) = −|n − 10|: with ±1.6, n may be 9, 10 or 11, and no row may be worse than the report says."""
+    n = np.arange(21)
+    data = {"n": n.tolist(), "value": (-np.abs(n - 10.0)).tolist()}
+    answer = so.assess(data, {"n": so.Integer(0, 20)}, {"n": tolerance}, noise=1e-3)
+    own = answer.compare()[0]
+    assert own.worst == pytest.approx(least, abs=0.05) == answer.worst_case.lower
+    assert least < own.mean < 0 and own.quantile == pytest.approx(least, abs=0.05)

@@ -219,3 +219,36 @@ def test_contenders_stand_for_all_hills_and_not_for_the_highest_one_alone():
     one_hill = np.mean(worst[:, highest].max(axis=1) - worst[:, decision] <= 0.05)
     assert found.sure(0.05) == pytest.approx(counted, abs=0.1)
     assert one_hill > counted + 0.15, "the comparison says something"
+
+
+def test_whole_numbers_are_judged_as_the_same_points_of_a_list():
+    """A decision that can turn into three points has each of them once, not one of them again and again."""
+    x, y = [1.0, 2.0, 4.0, 5.0, 6.0, 8.0, 9.0, 10.0], [0.948, 1.805, 0.009, -0.792, 0.287, 1.426, -0.465, -2.333]
+    grid, space = (
+        so.Optimizer(domain, so.Rectangle([1.0]), so.GP(so.SE(1.0), noise=1e-3))
+        for domain in (so.Grid.linspace(0, 10, 11), so.Space([so.Integer(0, 10)]))
+    )
+    grid.tell([[v] for v in x], y)
+    space.tell([[int(v)] for v in x], y)
+    chances = []
+    for whole in range(1, 10, 2):
+        index = space.state.setting.translation.decision_index([whole])
+        points = space.state.setting.candidates(index, settable=False)
+        assert len(set(points)) == len(points) == 3
+        chances.append([done(o.state, d, GOOD, 0.05).probability for o, d in ((grid, whole), (space, index))])
+    assert np.ptp(chances, axis=1).max() < 0.05 and np.ptp(chances) > 0.1
+
+
+def test_a_perturbation_knows_no_steps():
+    """A tolerance of less than half a step leads to points between the steps."""
+    optimizer = so.Optimizer(so.Space([so.Float(0, 10, step=2.5)]), so.Rectangle([0.5]), so.GP(so.SE(1.0), noise=0.1))
+    optimizer.tell([[2.5]], [1.0])
+    setting = optimizer.state.setting
+    places = np.array([setting.translation.point(z)[0] for z in setting.candidates((0.25,), settable=False)])
+    assert places.min() == pytest.approx(2.0) and places.max() == pytest.approx(3.0) and len(set(places)) > 10
+    assert {setting.translation.point(z)[0] for z in setting.candidates((0.25,))} == {2.5}, "what can be measured"
+
+
+def test_a_summary_plays_its_games_once():
+    result = so.maximize(lambda p: -abs(p["x"] - 0.4), {"x": (0, 1)}, 0.1, evaluations=6, seed=0)
+    assert result.done() is result.done() and result.done(0.1).eta == 0.1

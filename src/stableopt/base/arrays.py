@@ -17,7 +17,7 @@ AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
 def cartesian(blocks: Sequence[Array]) -> Array:
     """Every combination of one row from each block, side by side; the last block varies fastest."""
     if len(blocks) == 1:
-        return blocks[0]
+        return blocks[0].copy()  # it may belong to somebody, who keeps it
     indices = np.indices([len(block) for block in blocks]).reshape(len(blocks), -1)
     return np.hstack([block[i] for block, i in zip(blocks, indices, strict=True)])
 

@@ -232,6 +232,14 @@ class Result(Answer[Decision]):
         all contenders; how often it is right was measured (docs/trust.md). With constraints, it is about decisions that
         keep all limits, this one included.
         """
+        return self._done if eta is None else self._done_with(eta)
+
+    @cached_property
+    def _done(self) -> Done:
+        """With the difference that is usual: every summary says it, and its draws take longer than a report."""
+        return self._done_with(None)
+
+    def _done_with(self, eta: float | None) -> Done:
         early = self._state.objective.t < FEWEST
         return done(self._state, None if early else self.report.decision_index, self.health, eta)
 

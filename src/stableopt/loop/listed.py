@@ -104,7 +104,9 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
         points = self._open[0]
         return int(points[rng.integers(len(points))])
 
-    def candidates(self, decision: int | None = None, *, without: Sequence[int] = (), draw: int = 0) -> Sequence[int]:
+    def candidates(
+        self, decision: int | None = None, *, without: Sequence[int] = (), draw: int = 0, settable: bool = True
+    ) -> Sequence[int]:
         """All points, of allowed decisions if there is a rule, or those of A(decision)."""
         points = self._open[0] if decision is None else self.translation.solver.members(decision)
         return np.setdiff1d(points, without) if len(without) else points  # type: ignore[return-value]

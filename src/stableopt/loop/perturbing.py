@@ -133,7 +133,21 @@ def _perturbed(Z: Array, space: Space, part: Perturbation, chance: Chance, rng: 
             moves *= np.abs(_values(Z, space, columns))
         elif np.any(down != up) and chance.kind == UNIFORM:  # the whole interval, not each side with one half
             moves = -down + (down + up) * (unit + 1) / 2
+    if chance.kind == UNIFORM:
+        owners = _owners(space)
+        whole = [i for i, c in enumerate(columns) if isinstance(owners[c], Integer)]
+        _shorten(moves, own, order, _values(Z, space, columns), whole)
     _moved(Z, space, columns, moves)
+
+
+def _shorten(moves: Array, own: Perturbation, order: float, values: Array, whole: list[int]) -> None:
+    """Make the moves of whole numbers whole, and no longer than the set allows: of ±1.6 only ±1 is left."""
+    if order < math.inf or not isinstance(own, NormBall | Relative):  # in a ball, a shorter one is inside, too
+        moves[:, whole] = np.trunc(moves[:, whole] * (1 + 1e-9))
+        return
+    reach = np.abs(values[:, whole]) if isinstance(own, Relative) else 1.0
+    low, high = (np.floor(end[whole] * reach * (1 + 1e-9)) for end in own.ends(values.shape[1]))
+    moves[:, whole] = np.clip(np.rint(moves[:, whole]), -low, high)
 
 
 def _unit_ball(rng: np.random.Generator, n: int, k: int, order: float) -> Array:

@@ -283,7 +283,7 @@ class _Places(NamedTuple):
 
     @classmethod
     def of(cls, state: State[Any], decision: Any, most: int) -> _Places:
-        points = list(state.setting.candidates(decision))
+        points = list(state.setting.candidates(decision, settable=False))
         if most == _OWN:  # searched for once more: its worst case is in every comparison
             points.append(state.pessimistic(decision).point)
             points += [found.point for found in (state.limits.worst(decision, "lower") if state.constraints else ())]

@@ -179,11 +179,12 @@ class Setting(ABC, Generic[Index, F]):
 
     @abstractmethod
     def candidates(
-        self, decision: Index | None = None, *, without: Sequence[Index] = (), draw: int = 0
+        self, decision: Index | None = None, *, without: Sequence[Index] = (), draw: int = 0, settable: bool = True
     ) -> Sequence[Index]:
         """Points to choose from: all of a list, many of a space; those that a decision can turn into, if one is given.
 
         without: points that do not count, nor does what is very close to them. draw: another selection for each number.
+        settable: only what can be set for a measurement; False: whatever happens to the decision, each point once.
         """
 
     def allows(self, decision: Index) -> bool:

@@ -168,11 +168,13 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
                 Z[:, :d] = self._ground.anchors[rng.integers(len(self._ground.anchors))]
         return _allowed(self.region, Z)
 
-    def candidates(self, decision: Row | None = None, *, without: Sequence[Row] = (), draw: int = 0) -> Sequence[Row]:
+    def candidates(
+        self, decision: Row | None = None, *, without: Sequence[Row] = (), draw: int = 0, settable: bool = True
+    ) -> Sequence[Row]:
         """Evenly spread points of the space, of its allowed decisions, or of what the decision can turn into."""
-        region, seed = self.region, self.seed + draw
+        region, space, seed = self.region, self.region.points_space, self.seed + draw
         if decision is None:
-            Z = region.points_space.spread(_POINTS, seed)
+            Z = space.spread(_POINTS, seed)
             if self._ground is not None:  # of decisions that are allowed
                 Z[:, : region.dim] = self._ground.anchors[np.arange(len(Z)) % len(self._ground.anchors)]
             Z = region.points(Z[:, : region.dim], region.scenario_of(Z[:, : region.dim], Z))
@@ -180,9 +182,9 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
             S = region.scenarios(_OTHERS, seed)
             X = np.tile(decision, (len(S), 1))
             Z = region.points(X, region.project(X, S))
-        Z = region.points_space.settable(Z)
-        Z = region.points_space.settled(_apart(Z, without) if len(without) else Z)
-        return [tuple(z) for z in Z.tolist()]
+        Z = space.settable(Z) if settable else Z
+        found = [tuple(z) for z in space.settled(_apart(Z, without) if len(without) else Z).tolist()]
+        return found if settable else list(dict.fromkeys(found))  # whole numbers that move little are often the same
 
 
 @dataclass(frozen=True, eq=False)

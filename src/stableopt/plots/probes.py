@@ -136,7 +136,8 @@ def moved(subject: Subject) -> list[Block]:
     if subject.grouped:
         return []
     setting = subject.state.setting
-    points = [flat_of(setting.translation.point(i)) for i in setting.candidates(subject.report.decision_index)]
+    turned = setting.candidates(subject.report.decision_index, settable=False)
+    points = [flat_of(setting.translation.point(i)) for i in turned]
     return [b for b in subject.blocks if len({tuple(point[b.places]) for point in points}) > 1]
 
 
