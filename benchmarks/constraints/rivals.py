@@ -3,8 +3,8 @@
 Both relax whole numbers, which neither knows together with perturbations: what they propose or report is rounded.
 
 CARBO    its defaults. An environment is one of its ``const_noisy_param_names``. It reports by its own rule.
-BoTorch  a `SingleTaskGP` for every quantity, `InputPerturbation` with 16 perturbations drawn anew every round,
-         `qLogExpectedImprovement` of the worst case, with the worst case of every constraint as a constraint, and
+BoTorch  a `SingleTaskGP` with an output for every quantity, `InputPerturbation` with 16 perturbations drawn in every
+         round, `qLogExpectedImprovement` of the worst case with the worst case of every constraint as a constraint, and
          `qLogProbabilityOfFeasibility` until an evaluated decision is expected to be feasible. The environment is
          perturbed over its whole range, and drawn at random for an evaluation.
          mean     of the evaluated decisions, the best worst-case mean of those whose expected constraints hold
@@ -23,12 +23,12 @@ from botorch import fit_gpytorch_mll
 from botorch.acquisition import AcquisitionFunction, qLogExpectedImprovement
 from botorch.acquisition.logei import qLogProbabilityOfFeasibility
 from botorch.acquisition.risk_measures import WorstCase
-from botorch.models import ModelListGP, SingleTaskGP
+from botorch.models import SingleTaskGP
 from botorch.models.transforms.input import InputPerturbation
 from botorch.models.transforms.outcome import Standardize
 from botorch.optim import optimize_acqf
 from botorch.sampling import SobolQMCNormalSampler
-from gpytorch.mlls import SumMarginalLogLikelihood
+from gpytorch.mlls import ExactMarginalLogLikelihood
 from linear_operator.utils.warnings import NumericalWarning
 from optuna.samplers._base import _CONSTRAINTS_KEY
 from torch import Tensor
@@ -99,28 +99,21 @@ class BoTorch:
     def tell(self, Z: Array, Y: Array) -> None:
         torch.manual_seed(1000 * self.seed + len(Z))
         self.X = torch.as_tensor((Z - self.problem.low) / (self.problem.high - self.problem.low))
-        models = [self._model(torch.as_tensor(column)[:, None]) for column in Y.T]
-        self.model = ModelListGP(*models)
+        # Outputs are independent, with hyperparameters of their own: as a list of models, in half of the time.
+        self.model = SingleTaskGP(self.X, torch.as_tensor(Y), outcome_transform=Standardize(m=self.k + 1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            fit_gpytorch_mll(SumMarginalLogLikelihood(self.model.likelihood, self.model))
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(self.model.likelihood, self.model))
         self.model.eval()
         self.decisions = self.X.clone()
         self.decisions[:, self.problem.dimension :] = 0.5
 
-    def _model(self, y: Tensor) -> SingleTaskGP:
-        return SingleTaskGP(self.X, y, outcome_transform=Standardize(m=1))
-
-    def _perturb(self, count: int) -> InputPerturbation:
+    def _perturb(self, count: int) -> None:
         """Of the decision within its tolerance, of the environment from its middle over its whole range."""
         deltas = 2 * torch.quasirandom.SobolEngine(self.width, scramble=True).draw(count).double() - 1
         scale = np.append(self.problem.eps, 0.5 * np.ptp(np.array(self.problem.environment).reshape(-1, 2), axis=1))
-        transform = InputPerturbation(
-            deltas * torch.as_tensor(scale / (self.problem.high - self.problem.low)), bounds=self.bounds
-        ).eval()
-        for model in self.model.models:
-            model.input_transform = transform
-        return transform
+        deltas *= torch.as_tensor(scale / (self.problem.high - self.problem.low))
+        self.model.input_transform = InputPerturbation(deltas, bounds=self.bounds).eval()
 
     def suggest(self) -> Array:
         self._perturb(N_W)
