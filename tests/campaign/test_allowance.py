@@ -240,6 +240,7 @@ def test_a_constraint_is_asked_by_its_name(domain):
         found = answer.allowance(of="stress", decision=[0.5], **given)
         assert found.factors.guaranteed == pytest.approx(expected, rel=0.03)
         assert found.curve[0].guaranteed == pytest.approx(0.5, abs=1e-3)
+        assert found.of == "stress" and found.words.startswith("stress at ")
     refused(lambda: answer.allowance(of="strain"), ValueError, "expected of=... as the name of a constraint", "strain")
     refused(lambda: answer.allowance(of="stress", at_least=0, at_most=1), ValueError, "expected one side", "got 2")
     refused(lambda: answer.allowance(of="stress", at_least="x"), ValueError, "expected at_least", "got")

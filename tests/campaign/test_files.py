@@ -251,7 +251,7 @@ def test_sets_of_ones_own_need_their_functions(tmp_path):
     grid = so.Grid.linspace(0, 1, 11)
     so.Campaign(grid, set_of_mine, file=file).tell([0.5], 1.0)
     assert so.Campaign(grid, set_of_mine, file=file).counts["done"] == 1
-    refused(lambda: so.Campaign.open(file).trials, ValueError, "the function 'far'", "functions=")
+    refused(lambda: so.Campaign.open(file), ValueError, "the function 'far'", "functions=")
     assert so.Campaign.open(file, functions={"far": far}).result.decision is not None
 
 

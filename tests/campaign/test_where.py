@@ -73,7 +73,7 @@ def test_in_a_space_every_decision_is_allowed_and_a_file_needs_the_rule_again(tm
     result = so.maximize(f, ranges, 0.05, where=on_the_line, evaluations=8, file=file)
     assert on_the_line(result.decision)
     assert all(e.decision is None or on_the_line(e.decision) for e in result.evaluations)
-    refused(lambda: so.Campaign.open(file).trials, ValueError, "on_the_line", "pass functions=")
+    refused(lambda: so.Campaign.open(file), ValueError, "on_the_line", "pass functions=")
     again = so.Campaign.open(file, functions={"on_the_line": on_the_line})
     assert again.result.decision == result.decision
     text = result.optimizer.to_json()

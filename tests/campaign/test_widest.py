@@ -216,3 +216,20 @@ def test_bad_questions_are_refused_before_anything_is_measured():
 def test_a_specification_that_everything_keeps_is_said_without_infinity():
     found = so.widest(lambda p: -((p["x"] - 0.3) ** 2), {"x": (0, 1)}, {"x": 0.1}, at_least=-5, evaluations=8, seed=0)
     assert "that is all that fits" in str(found) and "inf" not in str(found)
+
+
+def test_all_that_fits_is_said_only_where_the_tolerance_cannot_grow():
+    """Between 0.3 and 0.7 all is well, and nothing was measured elsewhere: nobody knows that it ends there."""
+    x = np.linspace(0.3, 0.7, 9)
+    gp = so.GP(4.0 * so.SE(0.1), noise=1e-3)
+    found = so.widest(
+        lambda p: 0.0,
+        {"x": (0, 1)},
+        {"x": 0.05},
+        at_least=-0.5,
+        evaluations=0,
+        data={"x": x.tolist(), "value": [0.0] * 9},
+        model=gp,
+    )
+    assert found.factors.guaranteed < 6 and not math.isfinite(found.factor_bound)
+    assert found.words.endswith("no larger one is excluded")

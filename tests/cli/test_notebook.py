@@ -94,6 +94,7 @@ def test_from_the_first_line_to_the_decision(book):
     with_all = run("tell", "new", "9", "--at", "temp=30", "--at", "solvent=water")
     assert "30" in with_all
     report = from_json("report")
+    assert report["model"]["trusted"] is False and "too early" in report["model"]["words"]
     campaign = so.Campaign.open(book / "stableopt.db")
     assert report["decision"] == campaign.result.decision
     assert report["worst_case"]["lower"] == campaign.result.worst_case.lower

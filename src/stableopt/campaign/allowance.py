@@ -65,12 +65,14 @@ class Allowance:
     """Whether worst cases come from exact solutions, not from searches."""
     steps: tuple[float, ...] = ()
     """How finely decisions are shown (`Columns.steps`)."""
+    of: str | None = None
+    """The constraint that it is about; None: the value."""
 
     @property
     def words(self) -> str:
         """The answer in a sentence or two."""
         low, high = self.factors
-        goal = f"{self._must} {self.specification:.4g}"
+        goal = f"{'' if self.of is None else f'{self.of} '}{self._must} {self.specification:.4g}"
         if high is None:
             return f"{goal} is out of reach for this decision: it is missed even if nothing is perturbed"
         beyond = f"possible up to {self._times(high, self.limit)}"

@@ -41,7 +41,8 @@ def of_constraint(state: State[Index], name: str, at_least: Any, at_most: Any) -
     given = [(1, at_least)] * (at_least is not None) + [(-1, at_most)] * (at_most is not None)
     given = given or [(int(side.sign), side.limit) for side in limited.sides]
     if len(given) != 1:
-        raise ValueError(f"expected one side of {name!r}: at_least=... or at_most=..., got {len(given)}")
+        sides = " or ".join(f"{'at_least' if sign > 0 else 'at_most'}={value!r:.80}" for sign, value in given)
+        raise ValueError(f"expected one side of {name!r}, which has two: say {sides}, got {len(given)} of them")
     sign, value = given[0]
     value = specification(value if sign > 0 else None, value if sign < 0 else None, sign)
     if limited.output.posterior is None:

@@ -123,6 +123,11 @@ class AskAndTell:
 
         campaign = cls.__new__(cls)
         campaign._use(File(Path(file), reader(functions, classes)), Path(file), who)
+        try:
+            _ = campaign.ledger  # refuses words whose functions are not there, and not the first question later on
+        except BaseException:
+            campaign._record.store.close()
+            raise
         return campaign
 
     def _begin(self, words: Words, file: str | os.PathLike[str] | None, who: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 from stableopt.campaign.allowance import Allowance, specification
@@ -52,7 +53,7 @@ class Questions:
             value, sign, bounds = of_constraint(self.state, of, at_least, at_most)
         translation = self.state.setting.translation
         index = self.report.decision_index if decision is None else translation.decision_index(decision)
-        return allowance_of(self.state, index, value, sign, bounds)
+        return replace(allowance_of(self.state, index, value, sign, bounds), of=of)
 
     def compare(
         self: Known, perturbation: Any = "uniform", *, share: float = 0.05, samples: int = 1000, seed: int = 0

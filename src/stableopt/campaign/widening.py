@@ -16,9 +16,10 @@ from stableopt.loop.outputs import Level
 from stableopt.loop.radius import LargestFactor, OptimisticFactor, goals, radius, reach
 from stableopt.loop.rules import Algorithm
 from stableopt.loop.settings import setting_of
-from stableopt.loop.tolerances import knobs_of, largest_factor
+from stableopt.loop.tolerances import knobs_of, largest_factor, stretched
 
 _LEVELS: tuple[Level, Level] = ("lower", "upper")
+_CLOSE = 1e-3  # as closely as searches find a factor
 
 
 class Widest(Result[Any]):
@@ -86,8 +87,12 @@ class Widest(Result[Any]):
         if bound is None:
             return f"{goal} is out of reach for every decision, even if nothing is perturbed"
         kept = "is not guaranteed yet" if low is None else f"is guaranteed up to {low:.4g} times the tolerance"
-        all_fits = "no tolerance is excluded" if low is None else "that is all that fits"
-        return f"{goal} {kept}; {f'no decision reaches {bound:.4g} times' if math.isfinite(bound) else all_fits}"
+        if math.isfinite(bound):
+            return f"{goal} {kept}; no decision reaches {bound:.4g} times"
+        setting = self.state.setting
+        fits = largest_factor(setting, self.report.decision_index, lambda r: stretched(setting, lambda _: r))
+        all_of_it = low is not None and low >= (1 - _CLOSE) * fits
+        return f"{goal} {kept}; {'that is all that fits' if all_of_it else 'no larger one is excluded'}"
 
     def _lines(self) -> list[tuple[str, str]]:
         # Whether a run is done is about worst cases within the tolerance as given: not what was asked.

@@ -18,6 +18,7 @@ def reported(campaign: Campaign, result: Any) -> dict[str, Any]:
         "worst_case": {"at": worst.point, "lower": worst.lower, "upper": worst.upper},
         "optimum_bound": result.optimum_bound,
         "regret_bound": result.regret_bound,
+        "model": {"trusted": result.health.trusted, "words": result.health.words},
         "counts": campaign.counts,
     }
     if result.feasible is not None:

@@ -29,7 +29,7 @@ def allowance(
     source: an allowance; or a result, an assessment, a campaign or an optimiser, with the specification.
     at_least, at_most: the specification, as `Result.allowance` takes it.
     ax: axes to draw on; those of a new figure by default. They are returned.
-    label: what the values are, for the axis; a campaign knows it.
+    label: what the values are, for the axis; a campaign knows it, and so does the allowance of a constraint.
     """
     known = None if isinstance(source, Allowance) else subject_of(source, label)
     if known is None and (at_least, at_most) != (None, None):
@@ -55,6 +55,6 @@ def allowance(
     if factors[-1] >= 1.0:
         axes.axvline(1.0, color=style.GREEN, lw=1.2, ls=":", label="the given tolerance")
     axes.set_xlabel("tolerance, in multiples of the given one")
-    axes.set_ylabel(text(label or ("value" if known is None else known.label), 40))
+    axes.set_ylabel(text(label or found.of or ("value" if known is None else known.label), 40))
     style.legend_above(axes)
     return axes

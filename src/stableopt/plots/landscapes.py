@@ -128,7 +128,7 @@ def _two(subject: Subject, columns: Sequence[Column], figure: Any, side: int) ->
     edge = _outline(subject, columns) if all(column.smooth for column in columns) else None
     for axes, (title, values, margins) in zip(panels, shown, strict=True):
         colours.draw(axes, columns, known.flats, values)
-        limits.draw_area(axes, columns, known.flats, margins)
+        limits.draw_area(axes, columns, known.flats, margins, limits.word_for(subject.state))
         _draw_neighbourhood(axes, subject, columns, known, edge)
         _draw_places(axes, subject, columns, known)
         axes.set_title(title, fontsize=10)

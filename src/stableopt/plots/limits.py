@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stableopt.base.arrays import Array, Mask
+from stableopt.loop.state import State
 from stableopt.plots import style
 from stableopt.plots.parameters import Column
 
@@ -30,8 +31,15 @@ def _broken(bounds: Array) -> list[tuple[str, Array]]:
     return [(MAY, np.where(high < 0, math.nan, low)), (BREAKS, high)]
 
 
-def draw_spans(axes: Axes, column: Column, x: Array, bounds: Array) -> None:
-    """Hatched strips where decisions along one column break limits, or may."""
+def word_for(state: State[Any]) -> str:
+    """What is wrong with decisions that break something for certain: a limit, or the rule for decisions."""
+    if state.setting.where is None:
+        return BREAKS
+    return f"{BREAKS}, or is not allowed" if state.constraints else "is not allowed"
+
+
+def draw_spans(axes: Axes, column: Column, x: Array, bounds: Array, broken: str = BREAKS) -> None:
+    """Hatched strips where decisions along one column break limits, or may; ``broken`` is what the legend says."""
     order = np.argsort(x, kind="stable")
     middle = (x[order][1:] + x[order][:-1]) / 2
     edges = np.concatenate([x[order][:1], middle, x[order][-1:]])
@@ -40,7 +48,8 @@ def draw_spans(axes: Axes, column: Column, x: Array, bounds: Array) -> None:
     look: style.Look = {"facecolor": "none", "edgecolor": style.ink(), "alpha": 0.35, "lw": 0.0, "zorder": 0.5}
     for name, margin in _broken(bounds[:, order]):
         for i, j in _runs(margin < 0):
-            axes.axvspan(edges[i], edges[j], hatch=_HATCHES[name], label=name, **look)
+            said = broken if name == BREAKS else name
+            axes.axvspan(edges[i], edges[j], hatch=_HATCHES[name], label=said, **look)
 
 
 def _runs(mask: Mask) -> list[tuple[int, int]]:
@@ -49,19 +58,22 @@ def _runs(mask: Mask) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist(), strict=True))
 
 
-def draw_area(axes: Axes, columns: Sequence[Column], flats: Sequence[list[Any]], bounds: Array) -> None:
+def draw_area(
+    axes: Axes, columns: Sequence[Column], flats: Sequence[list[Any]], bounds: Array, broken: str = BREAKS
+) -> None:
     """Hatched areas of a plane where decisions break limits, or may; marks where places are single ones."""
     x, y = (column.of(flats) for column in columns)
     if all(column.joined for column in columns):
-        _draw_hatched(axes, x, y, bounds)
+        _draw_hatched(axes, x, y, bounds, broken)
         return
     for name, margin in _broken(bounds):
         own = margin < 0
         if own.any():
-            axes.plot(x[own], y[own], marker=_MARKS[name], color=style.BLACK, ls="none", ms=6, label=name)
+            said = broken if name == BREAKS else name
+            axes.plot(x[own], y[own], marker=_MARKS[name], color=style.BLACK, ls="none", ms=6, label=said)
 
 
-def _draw_hatched(axes: Axes, x: Array, y: Array, bounds: Array) -> None:
+def _draw_hatched(axes: Axes, x: Array, y: Array, bounds: Array, broken: str) -> None:
     across, down = np.unique(x), np.unique(y)
     where = np.searchsorted(down, y), np.searchsorted(across, x)
     for name, margin in zip((MAY, BREAKS), bounds, strict=True):
@@ -74,4 +86,5 @@ def _draw_hatched(axes: Axes, x: Array, y: Array, bounds: Array) -> None:
         axes.contourf(across, down, field, levels=[-2.0, 0.0], colors=["white"], alpha=_VEILS[name])
         axes.contourf(across, down, field, levels=[-2.0, 0.0], colors="none", hatches=[_HATCHES[name]])
         axes.contour(across, down, field, levels=[0.0], colors=style.BLACK, linewidths=1.0)
-        axes.fill([], [], fc="none", ec=style.ink(), lw=0.0, hatch=_HATCHES[name], label=name)
+        said = broken if name == BREAKS else name
+        axes.fill([], [], fc="none", ec=style.ink(), lw=0.0, hatch=_HATCHES[name], label=said)

@@ -65,7 +65,7 @@ def draw_section(axes: Axes, subject: Subject, column: Column, section: Section)
     """One panel."""
     x = column.of(section.flats)
     _shade(axes, subject, column, x, section)
-    limits.draw_spans(axes, column, x, section.margins)
+    limits.draw_spans(axes, column, x, section.margins, limits.word_for(subject.state))
     (_joined if column.joined else _single)(axes, x, section)
     if np.isnan(section.guarantee).all():  # of a group, or along the environment
         axes.axhline(subject.guarantee, color=style.RED, ls="--", lw=1.6, label=style.GUARANTEED)

@@ -152,11 +152,15 @@ class OwnMover(RangeMover):
         return self.project(C, U - C)
 
     def spread(self, count: int, rng: np.random.Generator) -> Array:
-        """Far away in all directions, at several distances: projecting them gives the rest."""
+        """Far away in all directions, at several distances: projecting them gives the rest.
+
+        Of a long set most of these are led to its sides, so its tips along the axes come first.
+        """
+        axes = np.vstack([np.eye(self.width), -np.eye(self.width)])
         directions = rng.standard_normal((count, self.width))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         lengths = np.array([1.0, 0.03, 0.1, 0.3])[np.arange(count) % 4]
-        return np.vstack([np.zeros((1, self.width)), lengths[:, None] * directions])[:count]
+        return np.vstack([np.zeros((1, self.width)), axes, lengths[:, None] * directions])[:count]
 
 
 def movers_of(uncertainty: UncertaintySet, space: Space, theta: Space | None) -> list[Mover]:
