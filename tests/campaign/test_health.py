@@ -1,6 +1,7 @@
 """Promises of the line about the model: well explained data are called so, an outlier is named, a wrong or a drifting
 model is not to be trusted, and few values are too early."""
 
+import math
 import warnings
 
 import numpy as np
@@ -164,3 +165,23 @@ def test_what_others_say_of_an_unusual_value_has_the_sign_of_the_values():
     assert low.health.unusual == high.health.unusual == (17,)
     assert low.health.foretold == pytest.approx(high.health.foretold, abs=1) and low.health.foretold > 5
     assert "10^3 times that (another unit" in str(low)
+
+
+@pytest.mark.parametrize("order", ["failed", "abandoned", "reversed"])
+def test_an_unusual_value_has_the_number_of_its_trial(order):
+    """What failed has a number, too, and values may come in another order than trials were asked for."""
+    campaign = so.Campaign({"a": (0, 1), "b": (0, 1)}, 0.05, value="y", initial=22)
+    trials = campaign.ask(22)
+    for trial in trials[::-1] if order == "reversed" else trials:
+        if order != "reversed" and trial.number in (2, 3, 5):
+            campaign.tell(trial, failed="no time") if order == "failed" else campaign.abandon(trial, "no time")
+        else:
+            y = math.sin(4 * trial.point["a"]) + trial.point["b"]
+            campaign.tell(trial, 1000 * y if trial.number == 12 else y)
+    result = campaign.result
+    assert len(result.trials) == result.state.t
+    assert result.health.unusual[0] == 12 and "trial 12" in result.health.words
+    said = next(line for line in str(result).splitlines() if line.startswith("unusual"))
+    assert f"{campaign.trial(12).values['y']:.4g} at a = {campaign.trial(12).point['a']:.2f}"[:9] in said
+    campaign.correct(12, campaign.trial(12).values["y"] / 1000)
+    assert 12 not in campaign.result.health.unusual

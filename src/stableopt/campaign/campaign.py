@@ -283,7 +283,7 @@ class Campaign(AskAndTell):
         optimizer, words = self._record.optimizer(ledger), ledger.said
         optimizer.algorithm = replace(optimizer.algorithm, reporting=confirmed(optimizer, ledger))
         kind = Result[Any] if words.decision is None else Audit[Any]
-        return named(kind(optimizer, words.sign, "", ledger.errors), words.value)
+        return named(kind(optimizer, words.sign, "", ledger.errors), words.value, ledger.done)
 
     def report(self, file: str | os.PathLike[str]) -> Path:
         """Write all that is known as one HTML file, for people: see `stableopt.plots.report`, which draws it."""

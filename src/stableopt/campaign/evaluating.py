@@ -201,7 +201,8 @@ def assessed(words: Words, data: Any) -> Assessment[Any]:
     """What data say, without any evaluation."""
     campaign = Campaign.of(words)
     campaign.add(data)
-    return named(Assessment[Any](campaign.result.optimizer, words.sign), words.value)
+    known = campaign.result
+    return named(Assessment[Any](known.optimizer, words.sign), known.label, known.trials)
 
 
 def _tell(campaign: Campaign, trial: Trial, measured: Outcome) -> None:

@@ -214,6 +214,11 @@ class Ledger:
         return [trial for trial in self.trials.values() if trial.status == OPEN]
 
     @property
+    def done(self) -> list[int]:
+        """The numbers of the trials with values, in the order in which they are learned from."""
+        return [number for batch in self.batches for number in batch if self.trials[number].status == DONE]
+
+    @property
     def evaluated(self) -> int:
         """How many trials that were asked for have an outcome."""
         return sum(t.decision is not None and t.status in (DONE, FAILED) for t in self.trials.values())

@@ -56,9 +56,12 @@ class Health(NamedTuple):
     """Inputs that hardly matter."""
 
 
-def health(state: State, *, optimum: bool = True) -> Health:
-    """How far the model of a state can be trusted; ``optimum``: also with the bound that no decision surpasses."""
-    known = health_of(state.setting, state.objective, valued(state.rounds))
+def health(state: State, *, optimum: bool = True, trials: Sequence[int] = ()) -> Health:
+    """How far the model of a state can be trusted.
+
+    optimum: also with the bound that no decision surpasses. trials: the number of each round's trial, if not its own.
+    """
+    known = health_of(state.setting, state.objective, valued(state.rounds), trials)
     if not (known.trusted and _FEWEST <= state.objective.t <= _CHECKED):
         return known
     doubt = _unfounded(state) if optimum and state.objective.learned is not None else ""
@@ -67,8 +70,11 @@ def health(state: State, *, optimum: bool = True) -> Health:
     return known._replace(trusted=False, words=f"{known.words}; {doubt}" if known.unusual else doubt)
 
 
-def health_of(setting: Setting, output: Output, rounds: Sequence[Round]) -> Health:
-    """How far the model of a quantity can be trusted, from the rounds in which it was measured."""
+def health_of(setting: Setting, output: Output, rounds: Sequence[Round], trials: Sequence[int] = ()) -> Health:
+    """How far the model of a quantity can be trusted, from the rounds in which it was measured; trials as in `health`.
+
+    A campaign numbers its trials as they are asked for, and some of them fail: a round has another number then.
+    """
     t, learned, belief = len(rounds), output.learned is not None, output.belief
     if t < _FEWEST:
         return Health(False, f"too early to say: {t} value{'s' if t != 1 else ''} so far")
@@ -88,27 +94,28 @@ def health_of(setting: Setting, output: Output, rounds: Sequence[Round]) -> Heal
     single = belief.single
     most = most_unusual(posterior if single is None else single.condition(*seen))
     unusual = [int(i) for i in np.argsort(-sizes, kind="stable") if sizes[i] > far or i == most]
-    trials, first = tuple(rounds[i].t for i in unusual), unusual[:1]
-    named = trials, float(sizes[first].sum()), float(mean[first[0]]) if first else math.nan
+    numbers = [trials[r.t - 1] if trials else r.t for r in rounds]
+    first = unusual[:1]
+    named = tuple(numbers[i] for i in unusual), float(sizes[first].sum()), float(mean[first[0]]) if first else math.nan
     doubt = _too_early(t, len(likely.kernel.params) + 2) if learned else ""
     light = {i for i, noise in enumerate(belief.noises) if noise is not None}
     heavy = [i for i in unusual if i not in light]
     doubt = doubt or _wrong(residuals, heavy)
     if doubt:
         return Health(False, doubt, *named)
-    both = ([rounds[i].t for i in unusual if (i in light) == lost] for lost in (False, True))
+    both = ([numbers[i] for i in unusual if (i in light) == lost] for lost in (False, True))
     # A model that bends to one value widens its bounds far from it, and is wrong close to it.
     bent = most is not None and most in heavy
     return Health(not bent, _words(*both) + (": not to be trusted until that is checked" if bent else ""), *named)
 
 
-def remarks(state: State, known: Health, sign: int) -> list[tuple[str, str]]:
+def remarks(state: State, known: Health, sign: int, trials: Sequence[int] = ()) -> list[tuple[str, str]]:
     """What a person should look at: a value that is unlike all others, and inputs that hardly matter."""
     lines = []
     if known.unusual:
         number = known.unusual[0]
-        first, rounds = state.rounds[number - 1], valued(state.rounds)
-        at = next(i for i, r in enumerate(rounds) if r.t == number)
+        first, rounds = state.rounds[trials.index(number) if trials else number - 1], valued(state.rounds)
+        at = next(i for i, r in enumerate(rounds) if r.t == first.t)
         light = state.belief.noise_of(at + 1)
         where = readable(first.point, state.setting.columns.steps)
         seen = f"{sign * first.y:.4g} at {where} is {known.off:.2g} standard deviations off"

@@ -44,6 +44,9 @@ class Limit(NamedTuple):
 class Kept(ABC):
     """An answer with constraints."""
 
+    trials: Sequence[int] = ()
+    """The number of the trial behind each round, as a campaign numbers them; empty: as they were told."""
+
     @property
     @abstractmethod
     def report(self) -> Report:
@@ -71,7 +74,7 @@ class Kept(ABC):
     def healths(self) -> dict[str, Health]:
         """How far the model of each constraint can be trusted."""
         setting, rounds = self.state.setting, self.state.rounds
-        return {k.name: health_of(setting, k.output, k.rounds(rounds)) for k in self.state.constraints}
+        return {k.name: health_of(setting, k.output, k.rounds(rounds), self.trials) for k in self.state.constraints}
 
 
 def audited(state: State[Index], decision: Index) -> tuple[str, tuple[Margin, ...]]:

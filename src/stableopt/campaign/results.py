@@ -103,7 +103,7 @@ class Answer(Kept, Questions, Generic[Decision]):
     @cached_property
     def health(self) -> Health:
         """How far the model can be trusted, and which values are unusual."""
-        known = health(self._state, optimum=self._compares)
+        known = health(self._state, optimum=self._compares, trials=self.trials)
         return known._replace(foretold=self.sign * known.foretold)
 
     @property
@@ -182,7 +182,7 @@ class Answer(Kept, Questions, Generic[Decision]):
             *([("left out", _LEFT)] if self.report.left else []),
             *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
             ("model", self.health.words),
-            *remarks(self._state, self.health, self.sign),
+            *remarks(self._state, self.health, self.sign, self.trials),
         ]
 
     def _compared(self) -> list[tuple[str, str]]:
@@ -204,9 +204,9 @@ _LEFT = "better decisions can turn into settings that failed: measure there agai
 Named = TypeVar("Named", bound=Answer[Any])
 
 
-def named(answer: Named, label: str) -> Named:
-    """An answer with a name for its values."""
-    answer.label = label
+def named(answer: Named, label: str, trials: Sequence[int] = ()) -> Named:
+    """An answer with a name for its values, and numbers for its trials."""
+    answer.label, answer.trials = label, trials
     return answer
 
 
@@ -245,7 +245,7 @@ class Result(Answer[Decision]):
 
     def but(self, stopped: str) -> Result[Decision]:
         """The same result with another reason why it ended."""
-        return named(type(self)(self.optimizer, self.sign, stopped, self.errors), self.label)
+        return named(type(self)(self.optimizer, self.sign, stopped, self.errors), self.label, self.trials)
 
     def _lines(self) -> list[tuple[str, str]]:
         state = self._state

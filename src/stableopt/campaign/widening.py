@@ -9,7 +9,7 @@ from typing import Any, cast
 from stableopt.base.threads import threads_for
 from stableopt.campaign.allowance import Factors, specification
 from stableopt.campaign.measuring import Objective
-from stableopt.campaign.results import Result
+from stableopt.campaign.results import Result, named
 from stableopt.campaign.words import Ranges, Words
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.outputs import Level
@@ -36,7 +36,7 @@ class Widest(Result[Any]):
     @classmethod
     def of(cls, result: Result[Any], value: float) -> Widest:
         """The result of a run, as an answer to how far the tolerance can grow."""
-        answer = cls(result.optimizer, result.sign, result.stopped, result.errors)
+        answer = named(cls(result.optimizer, result.sign, result.stopped, result.errors), result.label, result.trials)
         answer.specification = value
         return answer
 

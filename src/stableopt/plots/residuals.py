@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from stableopt.base.arrays import Array
-from stableopt.campaign.health import health as health_of
 from stableopt.campaign.inputs import EFFECT, effects
 from stableopt.loop.measurements import Data
 from stableopt.loop.outputs import valued
@@ -50,7 +49,7 @@ def calibration(source: Any, *, figure: Any = None, label: str | None = None) ->
     drawn = style.figure_for(figure, (8.4, 3.9))
     left, right = drawn.subplots(1, 2)
     _draw_values(left, subject, known)
-    _draw_residuals(right, known.residuals)
+    _draw_residuals(right, known.residuals, subject.numbers)
     style.share_legend(drawn, columns=3)
     return drawn
 
@@ -66,9 +65,9 @@ def health(source: Any, *, figure: Any = None, label: str | None = None) -> Figu
     drawn = style.figure_for(figure, (11.4, 4.1))
     left, middle, right = drawn.subplots(1, 3)
     _draw_values(left, subject, known)
-    _draw_residuals(middle, known.residuals)
+    _draw_residuals(middle, known.residuals, subject.numbers)
     _draw_effects(right, effects(subject.state))
-    drawn.suptitle(text(health_of(subject.state).words, 100), fontsize=11)
+    drawn.suptitle(text(subject.answer.health.words, 100), fontsize=11)
     style.share_legend(drawn, columns=4)
     return drawn
 
@@ -92,17 +91,17 @@ def _draw_values(axes: Axes, subject: Subject, known: Foretold) -> None:
     style.plain(axes)
 
 
-def _draw_residuals(axes: Axes, residuals: Array) -> None:
+def _draw_residuals(axes: Axes, residuals: Array, t: Sequence[int]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    t, inside = np.arange(1, len(residuals) + 1), int(np.sum(np.abs(residuals) <= _BAND))
+    inside = int(np.sum(np.abs(residuals) <= _BAND))
     band: Look = {"facecolor": style.GREEN, "edgecolor": style.GREEN, "alpha": 0.18, "hatch": "////", "lw": 0.0}
     axes.axhspan(-_BAND, _BAND, label="where 95 % should be", **band)
     axes.axhline(0.0, color=style.ink(), lw=0.8)
     axes.plot(t, residuals, "s", color=style.RED, ms=4, label="measured minus foretold, over std")
     for i in np.flatnonzero(np.abs(residuals) > _FAR):
         offset: Look = {"textcoords": "offset points", "fontsize": 8}
-        axes.annotate(str(i + 1), (t[i], residuals[i]), (4, 3), **offset)
+        axes.annotate(str(t[i]), (t[i], residuals[i]), (4, 3), **offset)
     axes.set_title(f"{inside} of {len(residuals)} within two standard deviations", fontsize=9)
     axes.set_xlabel("trial")
     axes.set_ylabel("standard deviations off")
