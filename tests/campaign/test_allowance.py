@@ -244,3 +244,21 @@ def test_a_constraint_is_asked_by_its_name(domain):
     refused(lambda: answer.allowance(of="strain"), ValueError, "expected of=... as the name of a constraint", "strain")
     refused(lambda: answer.allowance(of="stress", at_least=0, at_most=1), ValueError, "expected one side", "got 2")
     refused(lambda: answer.allowance(of="stress", at_least="x"), ValueError, "expected at_least", "got")
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_what_an_audit_never_measured_is_not_guaranteed(seed):
+    """It measures within the tolerance only; 2 sin x falls below 0.2 at 3.7 times of it."""
+    audit = so.audit(
+        lambda p: 2 * math.sin(p["x"]), {"x": 2.3}, {"x": (0.0, 5.0)}, {"x": 0.2}, evaluations=12, seed=seed
+    )
+    found = audit.allowance(at_least=0.2)
+    assert 1 <= found.factors.guaranteed <= 3.7 <= found.factors.possible
+
+
+def test_an_allowance_says_if_its_model_cannot_be_trusted():
+    data = {"x": [0.1, 0.4, 0.6, 0.9], "yield": [1.0, 1.2, 1.1, 0.7]}
+    answer = so.assess(data, {"x": (0, 1)}, {"x": 0.1}, value="yield")
+    found = answer.allowance(at_least=0.5)
+    assert found.words.startswith("if the model were right, ") and "too early" in str(found)
+    assert found.label == "yield" == answer.profile([0, 1]).label

@@ -179,3 +179,18 @@ def test_whole_numbers_move_by_whole_steps_within_the_tolerance(tolerance, least
     own = answer.compare()[0]
     assert own.worst == pytest.approx(least, abs=0.05) == answer.worst_case.lower
     assert least < own.mean < 0 and own.quantile == pytest.approx(least, abs=0.05)
+
+
+def test_what_failed_is_not_called_the_price_of_robustness():
+    rng = np.random.default_rng(2)
+    places = [(56.0, 4.9), *zip(rng.uniform(20, 100, 30), rng.uniform(1, 9, 30), strict=True)]
+    rows = [{"T": a, "p": b, "y": 50 * 2.7 ** (-(((a - 60) / 20) ** 2) - ((b - 5) / 2) ** 2)} for a, b in places]
+    rows.append({"T": 60, "p": 5, "y": None})
+    answer = so.assess(rows, {"T": (20, 100), "p": (1, 9)}, {"T": 5, "p": 0.5}, value="y")
+    words = answer.compare().words
+    assert words.startswith("what failed costs") and "better" not in words and "left out" in str(answer)
+    # What can turn into the settings that failed is not the best of the past.
+    setting, failing = answer.state.setting, answer.state.failing
+    indices = [setting.translation.decision_index(decision) for decision, _, _ in answer.decisions]
+    good = [answer.state.avoids(index, failing) for index in indices]
+    assert not all(good) and good == sorted(good, reverse=True) and answer.worst_case.lower >= answer.decisions[0][1]

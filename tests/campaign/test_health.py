@@ -179,7 +179,7 @@ def test_an_unusual_value_has_the_number_of_its_trial(order):
             y = math.sin(4 * trial.point["a"]) + trial.point["b"]
             campaign.tell(trial, 1000 * y if trial.number == 12 else y)
     result = campaign.result
-    assert len(result.trials) == result.state.t
+    assert len(result.numbers) == result.state.t
     assert result.health.unusual[0] == 12 and "trial 12" in result.health.words
     said = next(line for line in str(result).splitlines() if line.startswith("unusual"))
     assert f"{campaign.trial(12).values['y']:.4g} at a = {campaign.trial(12).point['a']:.2f}"[:9] in said

@@ -186,3 +186,22 @@ def test_random_points_are_uniform_where_they_are_allowed():
     assert len(np.unique(Z, axis=0)) == 400, "any point, not one of some that were found before"
     assert (Z.sum(axis=1) <= 1).all()
     assert np.abs(Z.mean(axis=0) - 1 / 3).max() < 4 * (1 / 18 / 400) ** 0.5, "four standard errors"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        lambda x: x[0] <= 0.98 * x.sum(),
+        lambda x: x[0] <= 0.98 * np.sum([x[0], x[1]]),
+        lambda x: ~(x[0] > 0.98 * np.sum(x)),
+    ],
+    ids=["sum", "list", "not"],
+)
+def test_a_rule_with_a_sum_over_all_it_gets_is_asked_one_by_one(rule):
+    """At most 98 % of a mixture: all at once, the sum would be that over all decisions."""
+    space = so.Space([(0.0, 1.0), (0.0, 1.0)])
+    rows = np.vstack([space.spread(64, 0), [[1.0, 0.0], [1.0, 0.01], [1.0, 0.03]]])
+    assert Allowed(rule, space)(rows).tolist() == [bool(rule(x)) for x in rows]
+    assert Allowed(lambda x: x[0] <= 0.98 * (x[0] + x[1]), space)._takes_arrays, "most rules are asked all at once"
+    result = so.maximize(lambda x: float(x[0] - 3 * x[1]), [(0.0, 1.0), (0.0, 1.0)], 0.02, where=rule, evaluations=6)
+    assert rule(result.decision)

@@ -67,12 +67,17 @@ class Allowance:
     """How finely decisions are shown (`Columns.steps`)."""
     of: str | None = None
     """The constraint that it is about; None: the value."""
+    label: str = "value"
+    """What the value is called, or the constraint."""
+    doubt: str = ""
+    """Why the model behind it cannot be trusted, if it cannot."""
 
     @property
     def words(self) -> str:
         """The answer in a sentence or two."""
         low, high = self.factors
         goal = f"{'' if self.of is None else f'{self.of} '}{self._must} {self.specification:.4g}"
+        goal = f"if the model were right, {goal}" if self.doubt else goal
         if high is None:
             return f"{goal} is out of reach for this decision: it is missed even if nothing is perturbed"
         beyond = f"possible up to {self._times(high, self.limit)}"
@@ -114,6 +119,7 @@ class Allowance:
         lines = [
             f"{'decision':<{width}}{readable(self.decision, self.steps)}",
             f"{'answer':<{width}}{self.words} ({self._how()})",
+            *([f"{'model':<{width}}{self.doubt}"] if self.doubt else []),
         ]
         several = len(rows) > 1
         if several:
@@ -125,6 +131,7 @@ class Allowance:
     def _repr_html_(self) -> str:
         """The numbers that matter as two tables, for notebooks."""
         about = [("decision", readable(self.decision, self.steps)), ("answer", self.words), ("bounds", self._how())]
+        about += [("model", self.doubt)] if self.doubt else []
         header = ("tolerance", "guaranteed", "possible", "guaranteed, the others 0", "possible, the others 0")
         return table((), about, "Allowance") + table(header, self._rows(), "Factors of the tolerance")
 

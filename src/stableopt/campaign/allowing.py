@@ -11,12 +11,18 @@ import numpy as np
 
 from stableopt.base.threads import threads_for
 from stableopt.campaign.allowance import Allowance, Factors, Level, Share, specification
+from stableopt.campaign.health import known_at
 from stableopt.loop.functions import affine
+from stableopt.loop.outputs import Output
+from stableopt.loop.settings import points_under
 from stableopt.loop.state import State
-from stableopt.loop.tolerances import Falling, Knob, crossing, knobs_of, largest_factor, stretched
+from stableopt.loop.tolerances import Falling, Knob, crossing, knobs_of, largest_factor, quiet, stretched
 from stableopt.maxmin.solver import Index
 
 _SEARCHED, _LISTED = 9, 65  # factors of the curve, beside those that matter: on a list they cost little
+
+
+_CLOSE = 1e-3  # relative: as closely as searches find a factor
 
 
 Bounds = tuple[object, object]
@@ -52,8 +58,13 @@ def of_constraint(state: State[Index], name: str, at_least: Any, at_most: Any) -
     return value, sign, (low, high)
 
 
-def allowance_of(state: State, decision: Any, value: float, sign: int, bounds: Bounds) -> Allowance:
-    """What a decision (by its index) can afford, if what has these bounds must be on the good side of ``value``."""
+def allowance_of(state: State, decision: Any, output: Output, goal: tuple[float, int, Bounds]) -> Allowance:
+    """What a decision (by its index) can afford, if a quantity with these bounds must be on the good side of a value.
+
+    A model that was learned guarantees nothing beyond the given tolerance where it knows next to nothing: there, its
+    bounds are an assumption about how much the quantity varies, learned from what was measured elsewhere.
+    """
+    value, sign, bounds = goal
     knobs = knobs_of(state.setting)
     if not knobs:
         raise ValueError(
@@ -61,7 +72,7 @@ def allowance_of(state: State, decision: Any, value: float, sign: int, bounds: B
             "environment and groups stay as they are"
         )
     with threads_for(state.t):
-        found = _Search(state, decision, sign * value, bounds)
+        found = _Search(state, decision, sign * value, bounds, output)
         whole = found.pair(lambda r: stretched(state.setting, lambda _: r))
         factors, curve = whole.factors, whole.curve(sign)
         shares = [found.share(knob) for knob in knobs] if len(knobs) > 1 else []
@@ -77,8 +88,10 @@ def allowance_of(state: State, decision: Any, value: float, sign: int, bounds: B
 class _Pair(Generic[Index]):
     """The smallest lcb and the smallest ucb as functions of one factor."""
 
-    def __init__(self, low: Falling[Index], high: Falling[Index], value: float, limit: float) -> None:
-        self.low, self.high, self.value, self.limit = low, high, value, limit
+    def __init__(
+        self, low: Falling[Index], high: Falling[Index], value: float, limit: float, output: Output[Index]
+    ) -> None:
+        self.low, self.high, self.value, self.limit, self.output = low, high, value, limit, output
 
     @cached_property
     def factors(self) -> Factors:
@@ -88,7 +101,23 @@ class _Pair(Generic[Index]):
         if kept is None:
             return Factors(None, None)
         possible = self.limit if fails is None else fails
+        holds = None if holds is None else self._known(holds)
         return Factors(None if holds is None else min(holds, possible), possible)  # a search may miss a low lcb
+
+    def _known(self, r: float) -> float:
+        """This factor, or the largest one, but none below 1, within which the model knows something."""
+        low, high = 1.0, r
+        if r <= low or self._knows(r):
+            return r
+        while high - low > _CLOSE * high:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self._knows(middle) else (low, middle)
+        return low
+
+    def _knows(self, r: float) -> bool:
+        state, decision = self.low.state, self.low.decision
+        with quiet():
+            return known_at(state, self.output, points_under(state.setting, self.low.scaled(r), decision))
 
     def curve(self, sign: int) -> list[Level]:
         """Both bounds from 0 to beyond the factors that matter."""
@@ -102,14 +131,16 @@ class _Pair(Generic[Index]):
 class _Search(Generic[Index]):
     """All questions about one decision and one specification."""
 
-    def __init__(self, state: State[Index], decision: Index, value: float, bounds: Bounds) -> None:
-        self.state, self.decision, self.value, self.bounds = state, decision, value, bounds
+    def __init__(
+        self, state: State[Index], decision: Index, value: float, bounds: Bounds, output: Output[Index]
+    ) -> None:
+        self.state, self.decision, self.value, self.bounds, self.output = state, decision, value, bounds, output
 
     def pair(self, scaled: Callable[[float], Any]) -> _Pair[Index]:
         """How the bounds fall with a factor."""
         limit = largest_factor(self.state.setting, self.decision, scaled)
         low, high = (Falling(self.state, self.decision, F, scaled) for F in self.bounds)
-        return _Pair(low, high, self.value, limit)
+        return _Pair(low, high, self.value, limit, self.output)
 
     def share(self, knob: Knob) -> Share:
         """What one tolerance may grow to, while the others are as given and while they are 0."""

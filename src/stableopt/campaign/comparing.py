@@ -11,7 +11,8 @@ from stableopt.base.arrays import Array
 from stableopt.base.checks import is_number, whole
 from stableopt.base.threads import threads_for
 from stableopt.campaign.comparison import NOMINAL, REPORTED, TRIED, ComparedDecision, Comparison
-from stableopt.campaign.kept import KEPT, ranks
+from stableopt.campaign.kept import ranks
+from stableopt.loop.answers import KEPT
 from stableopt.loop.outputs import valued
 from stableopt.loop.perturbing import Chance, draws
 from stableopt.loop.state import State
@@ -39,7 +40,8 @@ def compared(state: State, reported: Any, chance: Chance, share: float, sign: in
             kept = ranks(state, decisions)
             rows = [row._replace(limits=KEPT[rank]) for row, rank in zip(rows, kept, strict=True)]
     best = sorted(rows[2:], key=lambda row: (KEPT.index(row.limits) if row.limits else 0, -sign * row.worst))
-    return Comparison((*rows[:2], *best), chance.words, float(share), sign, state.setting.columns.steps)
+    left = bool(state.failing) and state.avoids(reported, state.failing) and not state.avoids(nominal, state.failing)
+    return Comparison((*rows[:2], *best), chance.words, float(share), sign, state.setting.columns.steps, left)
 
 
 def _nominal(state: State) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stableopt.campaign.show import table
-from stableopt.loop.answers import readable
+from stableopt.loop.answers import KEPT, readable
 
 REPORTED, NOMINAL, TRIED = "reported", "nominal optimum", "tried"
 _SHOWN = 8  # rows of a printed table
@@ -53,6 +53,8 @@ class Comparison:
     sign: int
     steps: tuple[float, ...] = ()
     """How finely decisions are shown (`Columns.steps`)."""
+    left: bool = False
+    """Whether the nominal optimum can turn into settings that failed, and the reported one cannot."""
 
     def __iter__(self) -> Iterator[ComparedDecision]:
         return iter(self.rows)
@@ -70,6 +72,8 @@ class Comparison:
         price, gain = (self.sign * (a - b) for a, b in ((nominal.nominal, own.nominal), (own.worst, nominal.worst)))
         scale = 1e-3 * max(abs(nominal.nominal), abs(nominal.nominal - nominal.worst), 1e-300)
         same = own.limits == nominal.limits
+        if same and own.limits not in ("", KEPT[0]):
+            return f"the decision {own.limits} in the worst case, as does what is best if nothing goes wrong"
         if price <= scale and gain <= scale and same:
             return (
                 f"robustness costs nothing here: what is best if nothing goes wrong ({nominal.nominal:.4g}) is robust"
@@ -83,10 +87,10 @@ class Comparison:
         if gain >= 0:
             return f"robustness costs {cost} (from {ends}), and makes the worst case {gain:.3g} better (from {worst})"
         surer = f"{nominal.guaranteed:.4g} to {own.guaranteed:.4g}"
-        return (
-            f"robustness costs {cost} (from {ends}) and {-gain:.3g} of the worst case that is expected (from {worst}), "
-            f"for a better guarantee (from {surer})"
-        )
+        lost = f"{cost} (from {ends}) and {-gain:.3g} of the worst case that is expected (from {worst})"
+        if self.left:
+            return f"what failed costs {lost}: what is best if nothing goes wrong can turn into settings that failed"
+        return f"robustness costs {lost}, for a better guarantee (from {surer})"
 
     def to_dataframe(self) -> Any:
         """The rows as a pandas DataFrame, with a column for every variable of the decision."""

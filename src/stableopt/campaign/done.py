@@ -34,7 +34,7 @@ class Done:
     eta: float
     """The difference between worst cases that does not matter."""
     health: Health
-    """Of the model that says all this."""
+    """Of the model that says all this; with constraints, of the first one that cannot be trusted, if there is one."""
     prospects: Prospects | None
     """The draws that this comes from; None where it is too early to say."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from stableopt.campaign.calls import Limits, ObjectiveError, Shown
 from stableopt.campaign.campaign import Campaign
 from stableopt.campaign.events import OPEN, Trial
+from stableopt.campaign.kept import doubted
 from stableopt.campaign.measuring import Outcome, said
 from stableopt.campaign.results import Assessment, Result, named
 from stableopt.campaign.team import Alone, Source, Team, Work
@@ -161,10 +162,12 @@ class Call:
         if not self._known or (target, sure) == (None, None) or result.feasible not in (None, "certified"):
             return ""
         # A model that was learned from a handful of values may be sure of anything.
-        given = result.state.objective.learned is None
-        if target is not None and result.regret_bound <= target and (given or result.health.trusted):
+        outputs = result.state.objective, *(k.output for k in result.state.constraints)
+        models = zip(outputs, (result.health, *result.healths.values()), strict=True)
+        founded = all(output.learned is None or known.trusted for output, known in models)
+        if target is not None and result.regret_bound <= target and founded:
             return "target"
-        asked = sure is not None and result.health.trusted
+        asked = sure is not None and doubted(result).trusted
         return "confidence" if asked and result.done().reaches(sure) else ""
 
     def _result(self, stopped: str) -> Result[Any]:
@@ -202,7 +205,7 @@ def assessed(words: Words, data: Any) -> Assessment[Any]:
     campaign = Campaign.of(words)
     campaign.add(data)
     known = campaign.result
-    return named(Assessment[Any](known.optimizer, words.sign), known.label, known.trials)
+    return named(Assessment[Any](known.optimizer, words.sign), known.label, known.numbers)
 
 
 def _tell(campaign: Campaign, trial: Trial, measured: Outcome) -> None:

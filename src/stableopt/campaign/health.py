@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ _FEWEST = 3  # values, to say anything; and values for each number that is learn
 _UNUSUAL = 0.001  # the chance of a residual that is called unusual, among as many as there are
 _WRONG = 1.5  # times as large as expected, residuals say that the model is wrong
 _UNKNOWN = 0.5  # of the prior's variance, or of the domain: with more, more is unknown than known
+_STRANGE = 0.1  # of some points: with more of them unknown, nothing is known of the worst of them
 _SPREAD = 256  # points all over the domain that are asked for that
 _FORETOLD = 0.25  # of the prior's variance: with less, a value is foretold by others
 _CHECKED = 2000  # values at most are compared with all others: that takes t³ steps
@@ -175,6 +176,15 @@ def _unfounded(state: State) -> str:
     needed = _FEWEST * (len(gp.kernel.params) + 1)
     said = f"{len(rounds)} values say as much about f as {n} far apart" if n < len(rounds) else f"{n} values"
     return f"{early}: {said}, and {needed} are needed" if n < needed else ""
+
+
+def known_at(state: State[Any], output: Output[Any], points: Sequence[Any]) -> bool:
+    """Whether a model that was learned knows something of nearly all these points; one that is given always does."""
+    if output.learned is None or output.posterior is None:
+        return True
+    X, belief = state.setting.inputs(points, scaled=True), output.belief
+    prior = np.average([gp.kernel.diag(X) for gp in belief.gps], axis=0, weights=belief.weights or None)
+    return bool(np.mean(output.posterior.moments(points)[1] > _UNKNOWN * prior) <= _STRANGE)
 
 
 def _wrong(residuals: Array, unusual: Sequence[int]) -> str:

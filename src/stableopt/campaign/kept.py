@@ -44,7 +44,7 @@ class Limit(NamedTuple):
 class Kept(ABC):
     """An answer with constraints."""
 
-    trials: Sequence[int] = ()
+    numbers: Sequence[int] = ()
     """The number of the trial behind each round, as a campaign numbers them; empty: as they were told."""
 
     @property
@@ -56,6 +56,11 @@ class Kept(ABC):
     @abstractmethod
     def state(self) -> State:
         """All that was known."""
+
+    @property
+    @abstractmethod
+    def health(self) -> Health:
+        """How far the model of the value can be trusted."""
 
     @property
     def feasible(self) -> str | None:
@@ -74,7 +79,12 @@ class Kept(ABC):
     def healths(self) -> dict[str, Health]:
         """How far the model of each constraint can be trusted."""
         setting, rounds = self.state.setting, self.state.rounds
-        return {k.name: health_of(setting, k.output, k.rounds(rounds), self.trials) for k in self.state.constraints}
+        return {k.name: health_of(setting, k.output, k.rounds(rounds), self.numbers) for k in self.state.constraints}
+
+
+def doubted(answer: Kept) -> Health:
+    """The first of the models behind an answer that cannot be trusted; that of the value if all can."""
+    return next((known for known in (answer.health, *answer.healths.values()) if not known.trusted), answer.health)
 
 
 def audited(state: State[Index], decision: Index) -> tuple[str, tuple[Margin, ...]]:
@@ -110,9 +120,6 @@ def _missing(state: State[Index]) -> list[str]:
     return [f"{name} was measured in {t} of {state.t} evaluations" for name, t in counts if 0 < t < _OFTEN * state.t]
 
 
-KEPT = ("keeps all limits", "may break a limit", "breaks a limit")
-
-
 def ranks(state: State[Index], decisions: Sequence[Index]) -> list[int]:
     """0 where a decision is guaranteed to keep all limits, 2 where it breaks one for sure, else 1: as in `KEPT`."""
     return [{True: 0, None: 1, False: 2}[kept] for kept in state.limits.kept(decisions)]
@@ -128,7 +135,9 @@ def sentence(limit: Limit, known: Margin, steps: Sequence[float] = ()) -> str:
         return f"{limit.name} stays {_inside(limit, known)} ({_limits(limit)}, margin {low:.2g}), {at}"
     worst, bounds = _worst(limit, known)
     if high < 0:
-        return f"{limit.name} goes {worst} ({_limits(limit)}), by {-high:.4g} or more, {at}"
+        surely, _ = _worst(limit, known, certain=True)
+        at = f", {at}" if surely == worst else ""  # it is where the other limit may be broken
+        return f"{limit.name} goes {surely} ({_limits(limit)}), by {-high:.4g} or more{at}"
     return f"{limit.name} may go {worst} ({_limits(limit)}): its worst value is between {bounds}, {at}"
 
 
@@ -145,10 +154,11 @@ def _inside(limit: Limit, known: Margin) -> str:
     return f"between {known.lowest[0]:.5g} and {known.highest[1]:.5g}"
 
 
-def _worst(limit: Limit, known: Margin) -> tuple[str, str]:
-    """The side on which a limit is broken furthest, and the bounds on the worst value there."""
-    above = -math.inf if limit.upper is None else known.highest[1] - limit.upper
-    below = -math.inf if limit.lower is None else limit.lower - known.lowest[0]
+def _worst(limit: Limit, known: Margin, certain: bool = False) -> tuple[str, str]:
+    """The side on which a limit may be broken furthest, or is for certain, and the bounds on the worst value there."""
+    high, low = (known.highest[0], known.lowest[1]) if certain else (known.highest[1], known.lowest[0])
+    above = -math.inf if limit.upper is None else high - limit.upper
+    below = -math.inf if limit.lower is None else limit.lower - low
     end, bounds = ("above", known.highest) if above >= below else ("below", known.lowest)
     edge = limit.upper if above >= below else limit.lower
     return f"{end} {edge:.6g}", f"{bounds[0]:.4g} and {bounds[1]:.4g}"

@@ -36,6 +36,8 @@ class Profile:
     sign: int = 1
     steps: tuple[float, ...] = ()
     """How finely decisions are shown (`Columns.steps`)."""
+    label: str = "value"
+    """What the values are called."""
 
     def __iter__(self) -> Iterator[ProfileRow]:
         return iter(self.rows)

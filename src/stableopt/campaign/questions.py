@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stableopt.campaign.allowance import Allowance, specification
 from stableopt.campaign.comparison import Comparison
 from stableopt.loop.answers import Report
 from stableopt.loop.state import State
 
+if TYPE_CHECKING:
+    from stableopt.campaign.health import Health
+
 
 class Known(Protocol):
     """What the answers follow from."""
 
     sign: int
+    label: str
+
+    @property
+    def health(self) -> Health:
+        """How far the model of the value can be trusted."""
+
+    @property
+    def healths(self) -> dict[str, Health]:
+        """How far the model of each constraint can be trusted."""
 
     @property
     def state(self) -> State:
@@ -39,7 +51,8 @@ class Questions:
         """How much tolerance the specification allows: up to which factor it is guaranteed, up to which possible.
 
         Also for each tolerance by itself, while the others are as given and while they are 0. Nothing is measured. An
-        environment stays as it is.
+        environment stays as it is. A model that was learned guarantees nothing beyond the given tolerance where it
+        knows next to nothing, as after an audit, which measures within the tolerance only.
 
         at_least: what the worst case must reach; at_most for `minimize`.
         of: the name of a constraint, whose limit is the specification unless another one is given.
@@ -47,13 +60,16 @@ class Questions:
         """
         from stableopt.campaign.allowing import allowance_of, bounds_of, of_constraint
 
+        output, known = self.state.objective, self.health
         if of is None:
-            value, sign, bounds = specification(at_least, at_most, self.sign), self.sign, bounds_of(self.state)
+            goal = specification(at_least, at_most, self.sign), self.sign, bounds_of(self.state)
         else:
-            value, sign, bounds = of_constraint(self.state, of, at_least, at_most)
+            goal = of_constraint(self.state, of, at_least, at_most)
+            output, known = next(k.output for k in self.state.constraints if k.name == of), self.healths[of]
         translation = self.state.setting.translation
         index = self.report.decision_index if decision is None else translation.decision_index(decision)
-        return replace(allowance_of(self.state, index, value, sign, bounds), of=of)
+        label, doubt = self.label if of is None else of, "" if known.trusted else known.words
+        return replace(allowance_of(self.state, index, output, goal), of=of, label=label, doubt=doubt)
 
     def compare(
         self: Known, perturbation: Any = "uniform", *, share: float = 0.05, samples: int = 1000, seed: int = 0

@@ -22,11 +22,11 @@ from stableopt.base.checks import numbers
 from stableopt.campaign.attacks import attacked
 from stableopt.campaign.done import FEWEST, Done, done
 from stableopt.campaign.health import Health, health, remarks
-from stableopt.campaign.kept import KEPT, Kept, audited, lines, ranks
+from stableopt.campaign.kept import Kept, audited, doubted, lines, ranks
 from stableopt.campaign.profile import Profile, ProfileRow, WorstCase
 from stableopt.campaign.questions import Questions
 from stableopt.campaign.show import pictures, table
-from stableopt.loop.answers import Report, ends, number, readable
+from stableopt.loop.answers import KEPT, Report, ends, number, readable
 from stableopt.loop.attacking import Confirmed
 from stableopt.loop.measurements import Measurement
 from stableopt.loop.optimizer import Optimizer
@@ -103,7 +103,7 @@ class Answer(Kept, Questions, Generic[Decision]):
     @cached_property
     def health(self) -> Health:
         """How far the model can be trusted, and which values are unusual."""
-        known = health(self._state, optimum=self._compares, trials=self.trials)
+        known = health(self._state, optimum=self._compares, trials=self.numbers)
         return known._replace(foretold=self.sign * known.foretold)
 
     @property
@@ -157,7 +157,7 @@ class Answer(Kept, Questions, Generic[Decision]):
             rows.append(ProfileRow(factor, known.decision, worst, self.sign * known.optimum_upper, known.feasible))
         if shown:
             print("\r\033[K", end="", file=sys.stderr, flush=True)
-        return Profile(tuple(rows), self.sign, self._state.setting.columns.steps)
+        return Profile(tuple(rows), self.sign, self._state.setting.columns.steps, self.label)
 
     def __repr__(self) -> str:
         kind, t = type(self).__name__, self._state.t
@@ -182,7 +182,7 @@ class Answer(Kept, Questions, Generic[Decision]):
             *([("left out", _LEFT)] if self.report.left else []),
             *(("cut off", text) for text in cut_off(self._state.setting, self.report.decision_index)),
             ("model", self.health.words),
-            *remarks(self._state, self.health, self.sign, self.trials),
+            *remarks(self._state, self.health, self.sign, self.numbers),
         ]
 
     def _compared(self) -> list[tuple[str, str]]:
@@ -199,6 +199,7 @@ class Answer(Kept, Questions, Generic[Decision]):
         return [*lines(self), *([] if known.feasible == "impossible" else [("optimum", bound)])]
 
 
+_STOPPED = {"interrupted": "interrupted"}  # others are what stopped it
 _LEFT = "better decisions can turn into settings that failed: measure there again, or correct the trial"
 
 Named = TypeVar("Named", bound=Answer[Any])
@@ -206,7 +207,7 @@ Named = TypeVar("Named", bound=Answer[Any])
 
 def named(answer: Named, label: str, trials: Sequence[int] = ()) -> Named:
     """An answer with a name for its values, and numbers for its trials."""
-    answer.label, answer.trials = label, trials
+    answer.label, answer.numbers = label, trials
     return answer
 
 
@@ -241,16 +242,16 @@ class Result(Answer[Decision]):
 
     def _done_with(self, eta: float | None) -> Done:
         early = self._state.objective.t < FEWEST
-        return done(self._state, None if early else self.report.decision_index, self.health, eta)
+        return done(self._state, None if early else self.report.decision_index, doubted(self), eta)
 
     def but(self, stopped: str) -> Result[Decision]:
         """The same result with another reason why it ended."""
-        return named(type(self)(self.optimizer, self.sign, stopped, self.errors), self.label, self.trials)
+        return named(type(self)(self.optimizer, self.sign, stopped, self.errors), self.label, self.numbers)
 
     def _lines(self) -> list[tuple[str, str]]:
         state = self._state
         failed = f", {len(state.failures)} failed" if state.failures else ""
-        stopped = f" (stopped by {self.stopped})" if self.stopped else ""
+        stopped = f" ({_STOPPED.get(self.stopped, f'stopped by {self.stopped}')})" if self.stopped else ""
         known = (
             super()._lines()
             if state.objective.t
@@ -296,8 +297,11 @@ class Assessment(Answer[Decision]):
 
     @cached_property
     def decisions(self) -> list[tuple[Any, float, float]]:
-        """Every past decision that is allowed, with the bounds on its worst case, the best guarantee first."""
-        if self._state.constraints:
+        """Every past decision that is allowed, with the bounds on its worst case, the best guarantee first.
+
+        Those that can turn into settings that failed come last: none of them is reported.
+        """
+        if self._ranks:
             return [self._seen(*each) for each in self._leading]
         best, first = self._leading, {index for index, _, _ in self._leading}
         others = [index for index in self._past if index not in first]
@@ -316,17 +320,28 @@ class Assessment(Answer[Decision]):
     def _leading(self) -> list[tuple[Any, float, float]]:
         """The best of the past decisions: only these are solved for where no more are looked at.
 
-        With constraints all of them are: those that keep the limits come first, those that break one last.
+        With constraints or failures all of them are: those that keep the limits come first, those that break one later.
         """
-        if not self._state.constraints:
+        if not self._ranks:
             return self._state.judge.leading(self._past, _SHOWN)
         ends = zip(self._past, *self._state.bounds_of(self._past), strict=True)
         return sorted(ends, key=lambda each: (self._ranks[each[0]], -each[1]))
 
     @cached_property
     def _ranks(self) -> dict[Any, int]:
-        """What is known of the limits at the past decisions."""
-        return dict(zip(self._past, ranks(self._state, self._past), strict=True)) if self._state.constraints else {}
+        """What is known of the limits at the past decisions, and which of them are as bad as those that failed."""
+        state = self._state
+        kept = ranks(state, self._past) if state.constraints else [0] * len(self._past)
+        failing = [bool(state.failing) and not state.avoids(decision, state.failing) for decision in self._past]
+        if not (state.constraints or any(failing)):
+            return {}
+        return {d: len(KEPT) if bad else rank for d, rank, bad in zip(self._past, kept, failing, strict=True)}
+
+    def _remark(self, index: Any) -> str:
+        """What a person should know of a past decision beside its bounds."""
+        said = (*(KEPT if self._state.constraints else [""] * len(KEPT)), "can turn into settings that failed")
+        words = said[self._ranks[index]] if self._ranks else ""
+        return f", {words}" if words else ""
 
     def _seen(self, index: Any, lower: float, upper: float) -> tuple[Any, float, float]:
         ends = (float(lower), float(upper)) if self.sign > 0 else (-float(upper), -float(lower))
@@ -340,7 +355,7 @@ class Assessment(Answer[Decision]):
         without = f" ({' and '.join(left_out)} left out)" if left_out else ""
         lines.append(f"{'past':<12}{len(self._past)} decisions{without}, the best guarantees first:")
         seen = [self._seen(*each) for each in self._leading[:_SHOWN]]
-        limits = [f", {KEPT[self._ranks[i]]}" if self._ranks else "" for i, _, _ in self._leading[:_SHOWN]]
+        limits = [self._remark(index) for index, _, _ in self._leading[:_SHOWN]]
         shown = [(_said(self._state, d), *ends(low, high)) for d, low, high in seen]
         past = [f"{decision}: worst case between {low} and {high}" for decision, low, high in shown]
         return "\n".join([*lines, *(f"{'':<12}{text}{end}" for text, end in zip(past, limits, strict=True))])

@@ -36,7 +36,7 @@ class Widest(Result[Any]):
     @classmethod
     def of(cls, result: Result[Any], value: float) -> Widest:
         """The result of a run, as an answer to how far the tolerance can grow."""
-        answer = named(cls(result.optimizer, result.sign, result.stopped, result.errors), result.label, result.trials)
+        answer = named(cls(result.optimizer, result.sign, result.stopped, result.errors), result.label, result.numbers)
         answer.specification = value
         return answer
 

@@ -17,6 +17,9 @@ from stableopt.maxmin.solver import Index
 _LONG = 12  # numbers of a point that are shown; of more, the first ones
 _DIGITS = 15  # that a number has
 
+KEPT = ("keeps all limits", "may break a limit", "breaks a limit")
+"""What is known of the limits at a decision."""
+
 
 @dataclass(frozen=True, eq=False)
 class Query(ReadOnly, Generic[Index]):

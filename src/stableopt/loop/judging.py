@@ -8,6 +8,7 @@ judged together, with less effort for each, and the best of them alone again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Generic
 
 import numpy as np
@@ -17,6 +18,7 @@ from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
 
 _FEW = 16  # decisions that are judged one by one; of more, so many at most
+_APART = 1e-6  # of the spread of the values: as near as a search for a worst case comes to it
 _RIVALS = 4  # decisions that seem to be the best, and are judged
 
 
@@ -111,11 +113,16 @@ class Judge(Generic[Index]):
 
         asked = max(_RIVALS, count)
         while True:
-            found = self._solver.leading(decisions, self.bound(c), asked, self._hints, above)
+            found = self._solver.leading(decisions, self.bound(c), asked, self._hints, above - self._slack)
             judged = sorted((self.bracket(choice.decision) for choice in found), key=end, reverse=True)
             if len(found) < asked or found[0].exact or end(judged[count - 1]) >= found[-1].value:
                 return judged[:count]
             asked *= 4
+
+    @cached_property
+    def _slack(self) -> float:
+        """How far two searches for the worst case of one decision may be apart: together, and alone."""
+        return _APART * float(np.ptp(self._hints.values)) if self._hints.values else 0.0
 
     def _crossed(self, worst: Choice[Index], highest: Choice[Index]) -> tuple[Choice[Index], float]:
         """The smallest lcb and the smallest ucb, each also where the other was found: a search may miss a place."""

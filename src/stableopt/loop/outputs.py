@@ -174,8 +174,8 @@ class Limits(ReadOnly, Generic[Index]):
     hints: Hints[Index]
     seen: Callable[[Index], object]
     """What a point looks like to a user."""
-    home: Callable[[Index], Index]
-    """Any point that a decision can turn into."""
+    points: Callable[[Index], Sequence[Index]]
+    """Points that a decision can turn into."""
 
     @cached_property
     def each(self) -> list[Limit[Index]]:
@@ -217,10 +217,9 @@ class Limits(ReadOnly, Generic[Index]):
 
     def kept(self, decisions: Sequence[Index]) -> list[bool | None]:
         """Whether decisions keep all limits: True and False are guaranteed."""
-        if not self.complete:
-            return [None] * len(decisions)
         low, high = (self.smallest_of(decisions, level).tolist() for level in ("lower", "upper"))
-        return [True if a >= 0 else False if b < 0 else None for a, b in zip(low, high, strict=True)]
+        kept = True if self.complete else None  # one that was never measured may be broken, too
+        return [kept if a >= 0 else False if b < 0 else None for a, b in zip(low, high, strict=True)]
 
     def smallest(self, decision: Index, level: Level) -> float:
         """The smallest of all margins of a decision; infinite if nothing is known of any."""
@@ -276,7 +275,7 @@ class Limits(ReadOnly, Generic[Index]):
             sign, edge = limit.side
             ends[sign] = tuple(sorted((edge + sign * low, edge + sign * high)))  # type: ignore[assignment]
         none = (math.nan, math.nan)
-        point, margin = self.home(decision), unknown
+        point, margin = self.points(decision)[0], unknown
         if brackets:
             point = min(brackets, key=lambda bracket: bracket[2])[1]
             margin = min(low for *_, low, _ in brackets), min(high for *_, high in brackets)

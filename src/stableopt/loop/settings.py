@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -94,6 +95,17 @@ def worst_under(
     points, values = reached(where.domain, uncertainty, cast("Any", decision)), cast("Array", F)
     at = int(points[np.argmin(values[points])])
     return Choice(decision, cast("Any", at), float(values[at]), exact=True)
+
+
+def points_under(setting: Setting[Index], uncertainty: UncertaintySet, decision: Index) -> Sequence[Index]:
+    """Points that a decision could turn into then: all of a list, many of a space."""
+    where: Any = setting
+    if isinstance(where, SpaceSetting):
+        found: Any = SpaceSetting(where.domain, uncertainty, where.seed).candidates(
+            cast("Any", decision), settable=False
+        )
+        return cast("Sequence[Index]", found)
+    return cast("Sequence[Index]", reached(where.domain, uncertainty, cast("Any", decision)))
 
 
 def size_under(setting: Setting[Index], uncertainty: UncertaintySet, decision: Index) -> int:

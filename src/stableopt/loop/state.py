@@ -277,8 +277,8 @@ class State(ReadOnly, Generic[Index]):
     def limits(self) -> Limits[Index]:
         """What is known of the constraints."""
         scales = [self.scale(k.output) for k in self.constraints]
-        point, candidates = self.setting.translation.point, self.setting.candidates
-        return Limits(self.constraints, scales, self._solver, self._hints, point, lambda d: candidates(d)[0])
+        seen, points = self.setting.translation.point, self.setting.candidates
+        return Limits(self.constraints, scales, self._solver, self._hints, seen, points)
 
     def scale(self, output: Output[Index]) -> float:
         """What is much or little for a quantity: its prior's standard deviation where it was measured."""
@@ -356,6 +356,8 @@ class State(ReadOnly, Generic[Index]):
             return Hints()
         tried = list(dict.fromkeys(reversed(self.tried())))
         best = sorted(self.rounds, key=lambda r: (-r.lower, r.t))[: _STARTS // 2]
-        decisions = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in best)])
+        # Data that nobody asked for have no such bound; what is good may be near the highest values, too.
+        highest = sorted(self.valued, key=lambda r: (-r.y, r.t))[: _STARTS // 2]
+        decisions = dict.fromkeys([*tried[: _STARTS // 2], *(r.decision_index for r in (*best, *highest))])
         data = Data.of(self.valued)
         return Hints(list(decisions), data.points, data.y.tolist())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from stableopt.campaign.allowance import Allowance
 from stableopt.plots import style
 from stableopt.plots.parameters import text
@@ -47,14 +49,17 @@ def allowance(
     for name, factor, ends, mark in zip(("guaranteed", "possible"), found.factors, (low, high), "os", strict=True):
         if factor is not None:
             open_end = factor >= found.limit  # the tolerance cannot grow further
+            # Where a model guarantees no more because it knows no more, the curve is not at the specification yet.
+            beyond = [
+                found.sign * (v - found.specification) >= 0 for f, v in zip(factors, ends, strict=True) if f > factor
+            ]
+            height = np.interp(factor, factors, ends) if any(beyond) else found.specification
             color, words = axes.lines[mark == "s"].get_color(), f"{'at least ' if open_end else ''}{factor:.3g}×"
             look: Look = {"color": color, "mec": style.paper(), "ms": 8, "ls": "none", "zorder": 4}
-            axes.plot(
-                factor, ends[-1] if open_end else found.specification, mark, **look, label=f"{name} up to {words}"
-            )
+            axes.plot(factor, ends[-1] if open_end else height, mark, **look, label=f"{name} up to {words}")
     if factors[-1] >= 1.0:
         axes.axvline(1.0, color=style.GREEN, lw=1.2, ls=":", label="the given tolerance")
     axes.set_xlabel("tolerance, in multiples of the given one")
-    axes.set_ylabel(text(label or found.of or ("value" if known is None else known.label), 40))
+    axes.set_ylabel(text(label or (found.label if known is None or found.of is not None else known.label), 40))
     style.legend_above(axes)
     return axes

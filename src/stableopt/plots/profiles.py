@@ -32,6 +32,6 @@ def profile(source: Any, *, ax: Axes | None = None, label: str | None = None) ->
     if 1.0 in factors:
         axes.axvline(1.0, color=style.GREEN, lw=1.2, ls=":", label="the given tolerance")
     axes.set_xlabel("tolerance, in multiples of the given one")
-    axes.set_ylabel(text(label or ("value" if known is None else known.label), 40))
+    axes.set_ylabel(text(label or (profile.label if known is None else known.label), 40))
     style.legend_above(axes)
     return axes

@@ -32,6 +32,8 @@ class Foretold(NamedTuple):
     std: Array
     residuals: Array
     """Standardised: about N(0, 1) if all is well."""
+    trials: Sequence[int]
+    """The numbers of the trials."""
 
 
 def calibration(source: Any, *, figure: Any = None, label: str | None = None) -> Figure | SubFigure:
@@ -49,7 +51,7 @@ def calibration(source: Any, *, figure: Any = None, label: str | None = None) ->
     drawn = style.figure_for(figure, (8.4, 3.9))
     left, right = drawn.subplots(1, 2)
     _draw_values(left, subject, known)
-    _draw_residuals(right, known.residuals, subject.numbers)
+    _draw_residuals(right, known)
     style.share_legend(drawn, columns=3)
     return drawn
 
@@ -65,7 +67,7 @@ def health(source: Any, *, figure: Any = None, label: str | None = None) -> Figu
     drawn = style.figure_for(figure, (11.4, 4.1))
     left, middle, right = drawn.subplots(1, 3)
     _draw_values(left, subject, known)
-    _draw_residuals(middle, known.residuals, subject.numbers)
+    _draw_residuals(middle, known)
     _draw_effects(right, effects(subject.state))
     drawn.suptitle(text(subject.answer.health.words, 100), fontsize=11)
     style.share_legend(drawn, columns=4)
@@ -74,11 +76,17 @@ def health(source: Any, *, figure: Any = None, label: str | None = None) -> Figu
 
 def foretold(subject: Subject) -> Foretold:
     """What the model, as it is, says of every value without that value."""
-    state, data = subject.state, Data.of(valued(subject.state.rounds))
+    state, rounds, numbers = subject.state, valued(subject.state.rounds), subject.answer.numbers
+    data = Data.of(rounds)
     inputs = state.setting.inputs(data.points, state.objective.learned is not None)
     posterior = state.belief.condition(inputs, data.y, data.noise)
     mean, std = left_out(posterior)
-    return Foretold(subject.sign * mean, std, subject.sign * leave_one_out(posterior))
+    return Foretold(
+        subject.sign * mean,
+        std,
+        subject.sign * leave_one_out(posterior),
+        [numbers[r.t - 1] if numbers else r.t for r in rounds],
+    )
 
 
 def _draw_values(axes: Axes, subject: Subject, known: Foretold) -> None:
@@ -91,15 +99,16 @@ def _draw_values(axes: Axes, subject: Subject, known: Foretold) -> None:
     style.plain(axes)
 
 
-def _draw_residuals(axes: Axes, residuals: Array, t: Sequence[int]) -> None:
+def _draw_residuals(axes: Axes, known: Foretold) -> None:
     from matplotlib.ticker import MaxNLocator
 
+    residuals, t = known.residuals, known.trials
     inside = int(np.sum(np.abs(residuals) <= _BAND))
     band: Look = {"facecolor": style.GREEN, "edgecolor": style.GREEN, "alpha": 0.18, "hatch": "////", "lw": 0.0}
     axes.axhspan(-_BAND, _BAND, label="where 95 % should be", **band)
     axes.axhline(0.0, color=style.ink(), lw=0.8)
     axes.plot(t, residuals, "s", color=style.RED, ms=4, label="measured minus foretold, over std")
-    for i in np.flatnonzero(np.abs(residuals) > _FAR):
+    for i in np.flatnonzero(np.abs(residuals) > _FAR).tolist():
         offset: Look = {"textcoords": "offset points", "fontsize": 8}
         axes.annotate(str(t[i]), (t[i], residuals[i]), (4, 3), **offset)
     axes.set_title(f"{inside} of {len(residuals)} within two standard deviations", fontsize=9)

@@ -27,7 +27,7 @@ class Known(Protocol):
     """1 where large values are good, −1 where small ones are."""
     label: str
     """What the values are called."""
-    trials: Sequence[int]
+    numbers: Sequence[int]
     """The number of the trial behind each round; empty: as they were told."""
 
     @property
@@ -123,12 +123,6 @@ class Subject:
     def trials(self) -> list[list[Any]]:
         """Where values were measured."""
         return [flat_of(r.point) for r in valued(self.state.rounds)]
-
-    @cached_property
-    def numbers(self) -> list[int]:
-        """The numbers of these trials."""
-        known = self.answer.trials
-        return [known[r.t - 1] if known else r.t for r in valued(self.state.rounds)]
 
     @cached_property
     def failures(self) -> list[list[Any]]:

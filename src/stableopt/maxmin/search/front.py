@@ -31,7 +31,8 @@ _ALTERNATIVES = 6  # discrete ones for all decisions, which no gradient tells ap
 _FILLING = 24  # scenarios that fill the set, for the decisions that still look good
 _CURVED = 16  # and for all decisions, where an even spread of scenarios is none of points
 _CENTRES = 24  # of decisions around the best ones
-_CORNERS = 64  # decisions that are tried in the nearest corner, too
+_CORNERS = 64  # decisions that are tried in the nearest corner, and on the nearest end of one range
+_BESIDE, _JUMPS = 32, 2  # decisions whose discrete neighbours are tried, and how often
 _EVERYWHERE = 2  # low points that are tried on every decision
 _LOW = 32  # of the points that were seen, to be remembered
 _BATCHES = 4  # of decisions that are tried with more
@@ -182,9 +183,11 @@ class Scan:
         self.filling = region.decisions(max(8, int(filling * plan.budget / each**0.5)), seed)
         if movable(region).any():
             # An adversary can do less at an edge, and least in a corner: worst cases rise steeply there.
-            X = self.filling[:_CORNERS]
-            corners = np.unique(np.where(movable(region), np.round(X), X), axis=0)
-            self.filling = np.concatenate([self.filling, corners])
+            X, free = self.filling[:_CORNERS], np.flatnonzero(movable(region))
+            corners = np.where(movable(region), np.round(X), X)
+            faces, rows = X.copy(), np.arange(len(X))
+            faces[rows, free[rows % len(free)]] = np.round(X[rows, free[rows % len(free)]])
+            self.filling = np.concatenate([self.filling, np.unique(np.concatenate([corners, faces]), axis=0)])
 
     def front(self, inner: InnerSearch, starts: Array, *, enough: bool = False) -> Front:
         """The best of all decisions and of ``starts`` (k, d), spread out, with their lowest scenarios.
@@ -198,6 +201,8 @@ class Scan:
         tried = _Tried(*oracle.for_all(X, scenarios))
         if not enough:
             tried = tried.and_(self._around(inner, tried))
+            for _ in range(0 if self.plan.brief else _JUMPS):
+                tried = tried.and_(self._beside(inner, tried))
         if region.width:
             # With few scenarios most decisions look good. What turned out to be bad for some is tried on all of them.
             self._remember(inner, tried)
@@ -228,6 +233,14 @@ class Scan:
             parts.append(X)
             X[:, : away.shape[1]] += np.where(oracle.movable[: away.shape[1]], away, 0.0)
         X = region.clip(np.concatenate(parts))
+        S = self._scenarios(region, X)
+        return _Tried(X, S, oracle.values(X, S))
+
+    def _beside(self, inner: InnerSearch, tried: _Tried) -> _Tried:
+        """The best decisions with one discrete value changed: of very many combinations a scan meets a few only."""
+        oracle, region, low = inner.oracle, inner.region, tried.V.min(axis=1)
+        best = np.concatenate([rows[highest(low[rows], _BESIDE)] for rows in oracle.groups(tried.X)])
+        X = np.concatenate([tried.X[:0], *(region.other_decisions(x) for x in tried.X[best])])
         S = self._scenarios(region, X)
         return _Tried(X, S, oracle.values(X, S))
 

@@ -19,7 +19,9 @@ def usual_budget(dim: int, *, brief: bool) -> int:
 
     A suggestion makes do with less than a report: what it misses is found in one of the next rounds.
     """
-    return 8_000 + 1_000 * dim if brief else max(5_000 + 2_500 * dim, 12_000 + 1_500 * dim)
+    if brief:
+        return 8_000 + 1_000 * dim
+    return max(5_000 + 2_500 * dim, 12_000 + 1_500 * dim) + 5_000 * max(0, dim - 4)  # hills become many
 
 
 class Budget:
