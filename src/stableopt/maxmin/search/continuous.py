@@ -27,13 +27,12 @@ from stableopt.maxmin.search.front import Bounded, Scan
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.looking import Looking, Place, alone
 from stableopt.maxmin.search.oracle import Evaluated, Oracle
-from stableopt.maxmin.search.plan import SCREEN, Budget, Plan
+from stableopt.maxmin.search.plan import COMBINED, SCREEN, Budget, Plan
 from stableopt.maxmin.search.steps import highest
 from stableopt.maxmin.solver import Choice, Hints, Region, Row, Smooth
 
 _HINTED = 100  # points of the hints that a search tries as worst cases
 _TOGETHER = 4  # decisions that are judged at a time
-_COMBINED = 64  # combinations of discrete values that a scan meets in any case
 _SCREENED = 64  # decisions that are bounded from above at a time
 _REMEMBERED = 6  # of the first decisions, which may be good for a function that is almost the same
 
@@ -54,7 +53,7 @@ class Prepared:
         self._scan = Scan(self.plan, self.spread, seed)
         self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
         # Where discrete values have few combinations, all of them are scanned; a suggestion makes do with less.
-        needed = self._all is None and region.choices > _COMBINED and not (brief and region.few)
+        needed = self._all is None and region.choices > COMBINED and not (brief and region.few)
         relaxed = region.relaxed if needed else None
         self.relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
 

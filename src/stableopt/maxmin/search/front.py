@@ -21,7 +21,7 @@ import numpy as np
 from stableopt.base.arrays import Array, Indices
 from stableopt.maxmin.search.inner import Descent, InnerSearch
 from stableopt.maxmin.search.oracle import FAR, Evaluated, Oracle, movable, paired, projected
-from stableopt.maxmin.search.plan import QUICK, Plan
+from stableopt.maxmin.search.plan import COMBINED, QUICK, Plan
 from stableopt.maxmin.search.steps import Planes, highest, lowest, norms, proximal_step, spread_out, taken
 from stableopt.maxmin.solver import Region
 
@@ -201,7 +201,7 @@ class Scan:
         tried = _Tried(*oracle.for_all(X, scenarios))
         if not enough:
             tried = tried.and_(self._around(inner, tried))
-            for _ in range(0 if self.plan.brief else _JUMPS):
+            for _ in range(_JUMPS if self.plan.region.choices > COMBINED and not self.plan.brief else 0):
                 tried = tried.and_(self._beside(inner, tried))
         if region.width:
             # With few scenarios most decisions look good. What turned out to be bad for some is tried on all of them.

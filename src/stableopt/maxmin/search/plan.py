@@ -21,7 +21,7 @@ def usual_budget(dim: int, *, brief: bool) -> int:
     """
     if brief:
         return 8_000 + 1_000 * dim
-    return max(5_000 + 2_500 * dim, 12_000 + 1_500 * dim) + 5_000 * max(0, dim - 4)  # hills become many
+    return max(5_000 + 2_500 * dim, 12_000 + 1_500 * dim) + 8_000 * max(0, dim - 4)  # hills become many
 
 
 class Budget:
@@ -61,6 +61,8 @@ class Effort(NamedTuple):
     apart: bool = False  # whether of scenarios that meet on their way down only one goes on
     paced: bool = False  # whether coordinates go at a pace of their own: a rough look at a front needs them apart
 
+
+COMBINED = 64  # combinations of discrete values that a scan meets in any case
 
 SCREEN = Effort(scan=4, filling=0, known=2, starts=1, steps=2, tolerance=1e-3, polls=0)
 QUICK = Effort(scan=12, filling=0, known=4, starts=4, steps=6, tolerance=1e-4, polls=1)
