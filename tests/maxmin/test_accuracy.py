@@ -8,6 +8,7 @@ from benchmarks.accuracy.__main__ import main
 from benchmarks.accuracy.cells import KINDS, PARAMETERS, SCALES, SETS, Cell, case_of, cells
 from benchmarks.accuracy.measure import measured
 from benchmarks.accuracy.reference import Reference
+from stableopt.loop.rules import Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.maxmin.search.inner import InnerSearch
 from stableopt.maxmin.search.plan import SCREEN
 
@@ -97,3 +98,36 @@ def test_rows_of_a_profile_are_as_good_as_reports_for_their_tolerances():
         lacks = alone.worst_case.lower - row.worst_case.lower, alone.optimum_bound - row.optimum_bound
         missed += [(seed, lack) for lack in lacks if lack > 0.01 * y.std()]
     assert not missed
+
+
+BEST = Algorithm("best of all", OptimisticPessimistic(), BestOfAll())
+
+
+@pytest.mark.parametrize("seed", [5, 10])
+def test_of_very_many_combinations_the_best_one_is_found_near_the_data(seed):
+    """1,296 combinations of categories, 150 values that nobody asked for: each hill of the guarantee is near one."""
+    rng, space = np.random.default_rng(seed), so.Space([(0.0, 1.0), *[so.Category([f"c{i}" for i in range(6)])] * 4])
+    kernel = so.SE(0.2).on([0]) * so.Categorical(0.5).on([1, 2, 3, 4])
+    Z = space.rows(rng.random((150, 5)))
+    y = np.linalg.cholesky(kernel(Z, Z) + 1e-6 * np.eye(150)) @ rng.standard_normal(150)
+    optimizer = so.Optimizer(space, so.Rectangle(0.05, [0]), so.GP(kernel, noise=0.03), algorithm=BEST)
+    optimizer.tell([space.decode(z) for z in Z], y)
+    state, places = optimizer.state, np.linspace(0, 1, 41).tolist()
+    near = [(x, *z[1:].tolist()) for z in Z[np.argsort(-y)[:20]] for x in places]
+    best = float(state.bounds_of(near)[0].max())
+    assert optimizer.report().lower >= best - 0.01 * np.ptp(state.bounds(space.spread(1024, 1))[0])
+
+
+def test_a_narrow_hill_at_the_end_of_one_range_is_found():
+    """A thin ellipsoid loses half of itself at an end: the hill there is about 0.002 wide."""
+    rng, space = np.random.default_rng(7), so.Space([(0.0, 1.0)] * 2)
+    Q, _ = np.linalg.qr(rng.standard_normal((2, 2)))
+    M, Z = 0.16 * (Q * np.array([1.0, 1e-6])) @ Q.T, rng.random((100, 2))
+    optimizer = so.Optimizer(
+        space, so.Ellipsoid(((M + M.T) / 2).tolist()), so.GP(so.SE(0.3), noise=0.03), algorithm=BEST
+    )
+    optimizer.tell(Z, np.linalg.cholesky(so.SE(0.3)(Z, Z) + 1e-6 * np.eye(100)) @ rng.standard_normal(100))
+    state = optimizer.state
+    spread = float(np.ptp(state.bounds(space.spread(1024, 1))[0]))
+    known = float(state.bounds_of([(0.0, 0.652)])[0][0])  # by enumeration
+    assert known > 1.4 and optimizer.report().lower >= known - 0.01 * spread
