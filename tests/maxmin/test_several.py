@@ -80,7 +80,7 @@ def test_functions_that_have_nothing_in_common_go_together_as_well():
 
 def test_together_gives_the_same_answer_again_and_the_functions_in_any_order():
     region = REGIONS["ball"]
-    solver, (low, high) = ContinuousMaxMin(region, 6000), bounds(region, 3)
+    solver, (low, high) = ContinuousMaxMin(region, 10_000), bounds(region, 3)
     once, again = (solver.maximins([low, high], [Hints(), Hints()]) for _ in range(2))
     assert once == again
     swapped = solver.maximins([high, low], [Hints(), Hints()])

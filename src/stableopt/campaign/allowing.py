@@ -51,10 +51,10 @@ def of_constraint(state: State[Index], name: str, at_least: Any, at_most: Any) -
         raise ValueError(f"expected one side of {name!r}, which has two: say {sides}, got {len(given)} of them")
     sign, value = given[0]
     value = specification(value if sign > 0 else None, value if sign < 0 else None, sign)
-    if limited.output.posterior is None:
+    if (known := limited.output.known) is None:
         raise ValueError(f"expected at least one measurement of {name!r}, got none: tell one first")
     c = sign * math.sqrt(limited.beta)
-    low, high = (affine(limited.output.posterior.bound(b), sign, 0.0) for b in (-c, c))
+    low, high = (affine(known.bound(b), sign, 0.0) for b in (-c, c))
     return value, sign, (low, high)
 
 

@@ -183,7 +183,7 @@ def _ends(ends: tuple[float, float]) -> list[float | None] | None:
 
 def moments(state: State[Index], number: int, points: Sequence[Index]) -> tuple[Array, Array]:
     """Posterior mean and variance of a constraint at these points, (n,) each."""
-    posterior = state.constraints[number].output.posterior
+    posterior = state.constraints[number].output.known
     if posterior is None:
         raise ValueError(f"nothing is known of {state.constraints[number].name} yet: it was never measured")
     return posterior.moments(points)

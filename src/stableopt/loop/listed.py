@@ -59,14 +59,9 @@ class ListedSetting(ReadOnly, Setting[int, Array]):
 
     def posterior(
         self, belief: Belief, rounds: Sequence[Round[int]], scaled: bool, before: View[int, Array] | None = None
-    ) -> View[int, Array] | None:
-        """The posterior on all points. What the belief was learned from enters at once, the rest one by one.
-
-        None before the first value, if the model is learned from values: then it says nothing about anything.
-        """
+    ) -> View[int, Array]:
+        """The posterior on all points. What the belief was learned from enters at once, the rest one by one."""
         view = before
-        if view is None and scaled and not rounds:
-            return None
         if view is None:
             first = Data.of(rounds[: belief.t])
             view = belief.track(_seen(self.translation.blocks, scaled), first.points, first.y, first.noise)

@@ -58,6 +58,11 @@ class Output(ReadOnly, Generic[Index]):
         return 0 if self.posterior is None else self.posterior.t
 
     @property
+    def known(self) -> View[Index] | None:
+        """The posterior, if it says anything: a model that is learned from values does not before the first one."""
+        return None if self.learned is not None and self.t == 0 else self.posterior
+
+    @property
     def information_gain(self) -> float:
         """½ log det(I + σ⁻²K) of its observations."""
         return 0.0 if self.posterior is None else self.posterior.information_gain
@@ -180,13 +185,13 @@ class Limits(ReadOnly, Generic[Index]):
     @cached_property
     def each(self) -> list[Limit[Index]]:
         """The limits of which something is known, one by one."""
-        known = [(k, k.output.posterior, s) for k, s in zip(self.outputs, self.scales, strict=True)]
+        known = [(k, k.output.known, s) for k, s in zip(self.outputs, self.scales, strict=True)]
         return [Limit(k, view, side, s) for k, view, s in known if view is not None for side in k.sides]
 
     @property
     def complete(self) -> bool:
-        """Whether something is known of every constraint; in a space there may be one that was never measured."""
-        return all(k.output.posterior is not None for k in self.outputs)
+        """Whether something is known of every constraint: there may be one that was never measured."""
+        return all(k.output.known is not None for k in self.outputs)
 
     def margins(self, level: Level) -> list[object]:
         """The margins as functions of points, one for each limit of which something is known."""
