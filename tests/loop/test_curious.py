@@ -186,6 +186,8 @@ def test_noise_that_values_came_with_says_what_is_known():
 def test_with_limits_the_defaults_look_elsewhere_at_fixed_times_and_what_was_said_counts():
     said, limits = {"ranges": {"a": (0, 1)}, "tolerance": 0.1}, {"heat": (None, 1.0)}
     assert settled(Words(**said, explore=FRONT_DOOR.explore)).explore is FRONT_DOOR.explore
+    sorts = {"ranges": {"a": (0, 1), "s": ["water", "ethanol"]}, "tolerance": {"a": 0.1}}
+    assert settled(Words(**sorts, explore=FRONT_DOOR.explore)).explore is FRONT_DOOR.sorts
     assert settled(Words(**said, explore=FRONT_DOOR.explore, constraints=limits)).explore is FRONT_DOOR.limited
     same = Curious(FRONT_DOOR.explore.small, FRONT_DOOR.explore.larger)
     assert settled(Words(**said, explore=same, constraints=limits)).explore is same

@@ -138,7 +138,7 @@ def maximize(
         be worst. One that was attacked is reported then, unless another one is better for certain. They also come
         before a stop by ``target`` or ``stop_when``.
     beta, explore: the β that certifies, and the one that explores: the smallest of ½, 4, 25 and 400
-        whose choice is not known already (`Curious`).
+        whose choice is not known already (`Curious`); with categories, 4 in every second round.
     progress: a line with the current guarantee on stderr; by default if that is a terminal.
     callback: called with the result after every evaluation from the first value on; stops if it returns True.
     file: where all of this is recorded, see `Campaign`. A call that was killed goes on when it is called again with

@@ -174,15 +174,17 @@ def waiting(setting: Setting, point: Any, decision: Any = None) -> Query:
 
 def unsaid(words: Words) -> list[str]:
     """Names of the words that nobody said: they are the defaults themselves."""
-    explore = FRONT_DOOR.limited if words.explore is FRONT_DOOR.limited else FRONT_DOOR.explore
+    known = (FRONT_DOOR.limited, FRONT_DOOR.sorts)
+    explore = words.explore if any(words.explore is each for each in known) else FRONT_DOOR.explore
     usual = {"algorithm": FRONT_DOOR.algorithm, "beta": FRONT_DOOR.beta, "explore": explore}
     return [name for name, value in usual.items() if getattr(words, name) is value]
 
 
 def settled(words: Words) -> Words:
-    """The words, with what depends on others where nobody said it: with limits, other β explore."""
-    usual = words.explore is FRONT_DOOR.explore
-    return replace(words, explore=FRONT_DOOR.limited) if usual and words.constraints else words
+    """The words, with what depends on others where nobody said it: with limits or categories, other β explore."""
+    if words.explore is not FRONT_DOOR.explore:
+        return words
+    return replace(words, explore=FRONT_DOOR.exploring(words.domain, bool(words.constraints)))
 
 
 def optimizer_of(words: Words) -> Optimizer:

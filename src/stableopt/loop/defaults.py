@@ -13,7 +13,8 @@
 Why the front door differs: the best guarantee of all is never a worse one and had less regret early. A small β finds a
 good decision sooner, and larger ones lead on from it as soon as it is known. Certifying with a larger β keeps promises
 where the model is learned (`stableopt verify --learned`); where to measure a decision is still best chosen with the
-paper's. With limits, the larger ones look in every fifth round from the 25th on.
+paper's. With limits, the larger ones look in every fifth round from the 25th on; with categories, 4 does in every
+second round.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import NamedTuple
 from stableopt.loop.rules import ALGORITHMS, Algorithm, BestOfAll, OptimisticPessimistic
 from stableopt.loop.schedules import Alternating, Constant, Curious, Schedule
 from stableopt.loop.setting import Setting
+from stableopt.sets.spaces import Space
 
 
 class Defaults(NamedTuple):
@@ -35,6 +37,14 @@ class Defaults(NamedTuple):
     """β that explores; None: the one that certifies."""
     limited: Schedule | None
     """The same where there are limits, of constraints or of a specification."""
+    sorts: Schedule | None
+    """The same where decisions have categories and there are no limits."""
+
+    def exploring(self, domain: object, limits: bool) -> Schedule | None:
+        """β that explores, where nobody said it."""
+        if limits:
+            return self.limited
+        return self.sorts if isinstance(domain, Space) and domain.categories else self.explore
 
 
 FRONT_DOOR = Defaults(
@@ -45,8 +55,10 @@ FRONT_DOOR = Defaults(
     explore=Curious(0.5, (4.0, 25.0, 400.0)),
     # At a limit it always pays to know more: the better it is known, the closer to it is what can be guaranteed.
     limited=Alternating(0.5, 6.25, widest=25.0),
+    # What is true of one category says little of another: there, a small β stays with the first good one for long.
+    sorts=Curious(0.5, (4.0, 25.0, 400.0), turns=True),
 )
-PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None, limited=None)
+PAPER = Defaults(ALGORITHMS["StableOpt"], beta=Constant(4.0), explore=None, limited=None, sorts=None)
 
 EVALUATIONS = 40  # of one call
 AUDIT = 15  # evaluations of an audit

@@ -161,9 +161,13 @@ class Curious(_Known, Schedule):
     small: float
     larger: tuple[float, ...]
     """They are tried one after the other, the smallest first."""
+    turns: bool = False
+    """Whether the first of these chooses in every second round, known or not: to compare hills that share little."""
     _promise = "a beta that depends on what is known promises nothing"
 
     def _checked(self, name: str, value: Any) -> Any:
+        if name == "turns":
+            return bool(value)
         if name != "larger":
             return super()._checked(name, value)
         given = listed(value, "larger betas as a list")
@@ -173,10 +177,10 @@ class Curious(_Known, Schedule):
         return betas
 
     def at(self, t: int, gain: float) -> float:
-        return self.small
+        return min(self.larger) if self.turns and t % 2 else self.small
 
     def instead(self, t: int) -> Sequence[float]:
-        return self.larger
+        return [beta for beta in self.larger if beta > self.at(t, 0.0)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -127,10 +127,10 @@ class Said:
                 f"expected a parameter to decide on beside the environment {list(environment)}, got none that all "
                 "trials share"
             )
-        explore = FRONT_DOOR.limited if limits else FRONT_DOOR.explore
-        words: dict[str, Any] = {"explore": explore, **self.options, "minimize": minimize}
-        words["constraints"] = dict.fromkeys(limits, (None, 0.0)) or None
         domain = Space(decisions)
+        limited = dict.fromkeys(limits, (None, 0.0)) or None
+        words: dict[str, Any] = {"explore": FRONT_DOOR.exploring(domain, bool(limited)), **self.options}
+        words |= {"minimize": minimize, "constraints": limited}
         tolerance = self._on(domain)
         if tolerance is None and not environment:
             tolerance = 0
