@@ -199,7 +199,6 @@ class Answer(Kept, Questions, Generic[Decision]):
         return [*lines(self), *([] if known.feasible == "impossible" else [("optimum", bound)])]
 
 
-_STOPPED = {"interrupted": "interrupted"}  # others are what stopped it
 _LEFT = "better decisions can turn into settings that failed: measure there again, or correct the trial"
 
 Named = TypeVar("Named", bound=Answer[Any])
@@ -251,7 +250,8 @@ class Result(Answer[Decision]):
     def _lines(self) -> list[tuple[str, str]]:
         state = self._state
         failed = f", {len(state.failures)} failed" if state.failures else ""
-        stopped = f" ({_STOPPED.get(self.stopped, f'stopped by {self.stopped}')})" if self.stopped else ""
+        by = "" if self.stopped == "interrupted" else "stopped by "
+        stopped = f" ({by}{self.stopped})" if self.stopped else ""
         known = (
             super()._lines()
             if state.objective.t
@@ -301,15 +301,16 @@ class Assessment(Answer[Decision]):
 
         Those that can turn into settings that failed come last: none of them is reported.
         """
-        if self._ranks:
+        if self._state.constraints:
             return [self._seen(*each) for each in self._leading]
         best, first = self._leading, {index for index, _, _ in self._leading}
         others = [index for index in self._past if index not in first]
         if not others:
             return [self._seen(*each) for each in best]
         lower, upper = self._state.bounds_of(others)
-        lower = np.minimum(lower, best[-1][1])  # the search for the best ones showed that these are not above
-        order = np.argsort(-lower, kind="stable").tolist()
+        failing = np.array([index in self._failing for index in others])
+        lower = np.where(failing, lower, np.minimum(lower, best[-1][1]))  # that of the best showed: these are not above
+        order = np.lexsort((-lower, failing)).tolist()
         return [self._seen(*each) for each in (*best, *((others[i], lower[i], upper[i]) for i in order))]
 
     @cached_property
@@ -320,28 +321,31 @@ class Assessment(Answer[Decision]):
     def _leading(self) -> list[tuple[Any, float, float]]:
         """The best of the past decisions: only these are solved for where no more are looked at.
 
-        With constraints or failures all of them are: those that keep the limits come first, those that break one later.
+        With constraints all of them are: those that keep the limits come first, those that break one later. What can
+        turn into settings that failed is the last.
         """
-        if not self._ranks:
-            return self._state.judge.leading(self._past, _SHOWN)
+        if not self._state.constraints:
+            good = [index for index in self._past if index not in self._failing]
+            return self._state.judge.leading(good or self._past, _SHOWN)
         ends = zip(self._past, *self._state.bounds_of(self._past), strict=True)
-        return sorted(ends, key=lambda each: (self._ranks[each[0]], -each[1]))
+        return sorted(ends, key=lambda each: (each[0] in self._failing, self._ranks[each[0]], -each[1]))
 
     @cached_property
     def _ranks(self) -> dict[Any, int]:
-        """What is known of the limits at the past decisions, and which of them are as bad as those that failed."""
+        """What is known of the limits at the past decisions."""
+        return dict(zip(self._past, ranks(self._state, self._past), strict=True)) if self._state.constraints else {}
+
+    @cached_property
+    def _failing(self) -> set[Any]:
+        """The past decisions that can turn into settings that failed."""
         state = self._state
-        kept = ranks(state, self._past) if state.constraints else [0] * len(self._past)
-        failing = [bool(state.failing) and not state.avoids(decision, state.failing) for decision in self._past]
-        if not (state.constraints or any(failing)):
-            return {}
-        return {d: len(KEPT) if bad else rank for d, rank, bad in zip(self._past, kept, failing, strict=True)}
+        return {index for index in self._past if not state.avoids(index, state.failing)} if state.failing else set()
 
     def _remark(self, index: Any) -> str:
         """What a person should know of a past decision beside its bounds."""
-        said = (*(KEPT if self._state.constraints else [""] * len(KEPT)), "can turn into settings that failed")
-        words = said[self._ranks[index]] if self._ranks else ""
-        return f", {words}" if words else ""
+        if index in self._failing:
+            return ", can turn into settings that failed"
+        return f", {KEPT[self._ranks[index]]}" if self._ranks else ""
 
     def _seen(self, index: Any, lower: float, upper: float) -> tuple[Any, float, float]:
         ends = (float(lower), float(upper)) if self.sign > 0 else (-float(upper), -float(lower))
