@@ -185,3 +185,13 @@ def test_an_unusual_value_has_the_number_of_its_trial(order):
     assert f"{campaign.trial(12).values['y']:.4g} at a = {campaign.trial(12).point['a']:.2f}"[:9] in said
     campaign.correct(12, campaign.trial(12).values["y"] / 1000)
     assert 12 not in campaign.result.health.unusual
+
+
+def test_a_constraint_that_was_dropped_leaves_the_numbers_of_trials_alone():
+    campaign = so.Campaign({"a": (0, 1)}, 0.05, value="y", constraints={"s": (None, 9.0)}, initial=12)
+    for trial in campaign.ask(12):
+        campaign.tell(trial, {"s": 1.0} if trial.number == 2 else {"y": trial.point["a"], "s": 1.0})
+    assert campaign.result.numbers == list(range(1, 13))
+    campaign.change(constraints=None)
+    result = campaign.result
+    assert result.numbers == [1, *range(3, 13)] and len(result.numbers) == result.state.t

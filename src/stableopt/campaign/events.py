@@ -216,7 +216,8 @@ class Ledger:
     @property
     def done(self) -> list[int]:
         """The numbers of the trials with values, in the order in which they are learned from."""
-        return [number for batch in self.batches for number in batch if self.trials[number].status == DONE]
+        wanted = set(self.said.outputs)  # a constraint that is none any more is nothing to learn from
+        return [n for batch in self.batches for n in batch if wanted & self.trials[n].values.keys()]
 
     @property
     def evaluated(self) -> int:
