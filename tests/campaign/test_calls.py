@@ -1055,3 +1055,8 @@ def test_nothing_is_printed_by_a_call_that_is_refused(capsys):
     with pytest.raises(ValueError):
         call(evaluations=-1, progress=True)()
     assert capsys.readouterr() == ("", "") and sys.stderr is not None
+
+
+def test_a_result_can_be_pickled_after_it_was_printed():
+    result = climb()
+    assert str(pickle.loads(pickle.dumps(result))) == str(result) == str(pickle.loads(pickle.dumps(result)))

@@ -160,3 +160,9 @@ def test_the_larger_betas_of_a_curious_schedule_come_in_their_order():
 def test_every_second_wide_look_may_be_wider():
     betas = [Alternating(1.0, 4.0, every=2, widest=9.0).beta(t) for t in range(1, 11)]
     assert betas == [1.0, 1.0, 1.0, 4.0, 1.0, 9.0, 1.0, 4.0, 1.0, 9.0]
+
+
+def test_by_turns_the_first_larger_beta_chooses_and_only_larger_ones_take_over():
+    schedule = Curious(0.5, (25.0, 4.0), turns=True)
+    assert [schedule.at(t, 0.0) for t in range(4)] == [0.5, 4.0, 0.5, 4.0]
+    assert sorted(schedule.instead(0)) == [4.0, 25.0] and list(schedule.instead(1)) == [25.0]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array
+from stableopt.base.arrays import Array, Mask
 from stableopt.campaign.inputs import idle
 from stableopt.loop.answers import readable
 from stableopt.loop.measurements import Data, Round
@@ -164,9 +164,7 @@ def _unfounded(state: State) -> str:
     belief, early = state.belief, "too early to trust the bound of the optimum"
     points = allowed(state.setting, state.candidates())  # what no decision may be does not matter
     points = [state.optimum.point, *points[:: max(1, len(points) // _SPREAD)]]
-    X = state.setting.inputs(points, scaled=True)
-    prior = np.average([gp.kernel.diag(X) for gp in belief.gps], axis=0, weights=belief.weights or None)
-    unknown = state.moments(points)[1] > _UNKNOWN * prior
+    unknown = _unknown(state, state.objective, points)
     if unknown.mean() > _UNKNOWN:
         return f"{early}: more is unknown than known"
     if not unknown[0]:
@@ -180,11 +178,15 @@ def _unfounded(state: State) -> str:
 
 def known_at(state: State[Any], output: Output[Any], points: Sequence[Any]) -> bool:
     """Whether a model that was learned knows something of nearly all these points; one that is given always does."""
-    if output.learned is None or output.posterior is None:
-        return True
+    return output.learned is None or bool(_unknown(state, output, points).mean() <= _STRANGE)
+
+
+def _unknown(state: State[Any], output: Output[Any], points: Sequence[Any]) -> Mask:
+    """At which of these points a model that was learned knows less than it does not (n,)."""
+    assert output.posterior is not None  # it was learned from something
     X, belief = state.setting.inputs(points, scaled=True), output.belief
     prior = np.average([gp.kernel.diag(X) for gp in belief.gps], axis=0, weights=belief.weights or None)
-    return bool(np.mean(output.posterior.moments(points)[1] > _UNKNOWN * prior) <= _STRANGE)
+    return np.asarray(output.posterior.moments(points)[1] > _UNKNOWN * prior)
 
 
 def _wrong(residuals: Array, unusual: Sequence[int]) -> str:
