@@ -39,8 +39,8 @@ from stableopt import (
     Report,
     Space,
 )
+from stableopt.model.beliefs import Belief
 from stableopt.model.fit import log_likelihood
-from stableopt.model.learning import Belief
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.intp]

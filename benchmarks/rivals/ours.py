@@ -65,7 +65,7 @@ def _options(name: str, dimension: int) -> dict[str, Any]:
         median, *spreads = map(float, changes.pop("length").split(":"))
         changes["priors"] = {"lengthscale": LogNormal(median * dimension**0.5, *spreads)}
     algorithm = Algorithm("StableOpt", FRONT_DOOR.algorithm.sampling, reporting)
-    return {"gp": Learned(**changes), "algorithm": algorithm, "beta": beta, "explore": explore}
+    return {"gp": Learned(warp=True, **changes), "algorithm": algorithm, "beta": beta, "explore": explore}
 
 
 class Ours:

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from stableopt import GP, SE, Categorical, Grid, Matern
 from stableopt.base.values import from_dict
 from stableopt.model.algebra import Scaled
+from stableopt.model.beliefs import Mixture, TrackedMixture
 from stableopt.model.fit import fit, log_likelihood
 from stableopt.model.gp import Bound, Posterior
 from stableopt.model.hyperparameters import Gamma, LogNormal, LogUniform
 from stableopt.model.kernels import Linear
 from stableopt.model.learning import Belief, Learned
-from stableopt.model.mixtures import Mixture, TrackedMixture
 from stableopt.model.tracked import TrackedPosterior
 from stableopt.problems.perturbed import polynomial
 

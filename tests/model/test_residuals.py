@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stableopt import GP, SE, Matern
-from stableopt.model.learning import Belief, Learned
+from stableopt.model.beliefs import Belief
+from stableopt.model.learning import Learned
 from stableopt.model.residuals import distinct, leave_one_out, most_unusual
 
 

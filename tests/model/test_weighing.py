@@ -12,9 +12,9 @@ import pytest
 from stableopt import GP, SE, Ball, Grid, Learned, Optimizer
 from stableopt.base.values import from_dict
 from stableopt.loop.defaults import FRONT_DOOR
+from stableopt.model.beliefs import Belief
 from stableopt.model.fit import log_likelihood
 from stableopt.model.hyperparameters import LogNormal
-from stableopt.model.learning import Belief
 from stableopt.model.weighing import Weighing
 
 RNG = np.random.default_rng(3)

@@ -85,19 +85,24 @@ def health_of(setting: Setting, output: Output, rounds: Sequence[Round], trials:
         return Health(True, "too many values to compare each of them with all others")
     likely = belief.likely
     data = Data.of(rounds)
-    seen = setting.inputs(data.points, learned), data.y, belief.noise_of(t, data.noise)
+    y, noise = belief.latent_values(data.y, data.noise)
+    seen = setting.inputs(data.points, learned), y, belief.noise_of(t, noise)
     posterior = likely.condition(*seen)
     mean, std = left_out(posterior)
-    residuals, far = (data.y - mean) / std, _far(t)
-    usual = likely.noise if data.noise is None else np.where(np.isnan(data.noise), likely.noise, data.noise)
-    sizes = np.abs(data.y - mean) / np.sqrt(np.maximum(std**2 - posterior.noise_variance, 0.0) + usual**2)
+    residuals, far = (y - mean) / std, _far(t)
+    usual = likely.noise if noise is None else np.where(np.isnan(noise), likely.noise, noise)
+    sizes = np.abs(y - mean) / np.sqrt(np.maximum(std**2 - posterior.noise_variance, 0.0) + usual**2)
     # One outlier may widen a mixture so far that it is nothing unusual there.
     single = belief.single
     most = most_unusual(posterior if single is None else single.condition(*seen))
     unusual = [int(i) for i in np.argsort(-sizes, kind="stable") if sizes[i] > far or i == most]
     numbers = [trials[r.t - 1] if trials else r.t for r in rounds]
     first = unusual[:1]
-    named = tuple(numbers[i] for i in unusual), float(sizes[first].sum()), float(mean[first[0]]) if first else math.nan
+    named = (
+        tuple(numbers[i] for i in unusual),
+        float(sizes[first].sum()),
+        float(belief.in_units(mean[first])[0]) if first else math.nan,
+    )
     doubt = _too_early(t, len(likely.kernel.params) + 2) if learned else ""
     light = {i for i, noise in enumerate(belief.noises) if noise is not None}
     heavy = [i for i in unusual if i not in light]
@@ -186,7 +191,7 @@ def _unknown(state: State[Any], output: Output[Any], points: Sequence[Any]) -> M
     assert output.posterior is not None  # it was learned from something
     X, belief = state.setting.inputs(points, scaled=True), output.belief
     prior = np.average([gp.kernel.diag(X) for gp in belief.gps], axis=0, weights=belief.weights or None)
-    return np.asarray(output.posterior.moments(points)[1] > _UNKNOWN * prior)
+    return np.asarray(output.posterior.latent(points)[1] > _UNKNOWN * prior)
 
 
 def _wrong(residuals: Array, unusual: Sequence[int]) -> str:

@@ -60,8 +60,9 @@ def _effects(state: State, output: Output, rounds: Sequence[Round]) -> tuple[lis
     learned, data = output.learned is not None, Data.of(rounds)
     points = state.candidates()
     X = state.setting.inputs(points[:: max(1, len(points) // _POINTS)], learned)
-    noise = output.belief.noise_of(len(rounds), data.noise)
-    posterior = output.belief.likely.condition(state.setting.inputs(data.points, learned), data.y, noise)
+    y, own = output.belief.latent_values(data.y, data.noise)
+    noise = output.belief.noise_of(len(rounds), own)
+    posterior = output.belief.likely.condition(state.setting.inputs(data.points, learned), y, noise)
     mean, variance = posterior(X)
     spread = max(float(mean.var()), 1e-300)
     exchanged, found = np.random.default_rng(0).permutation(len(X)), []

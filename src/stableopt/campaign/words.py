@@ -131,7 +131,7 @@ class Words:
         if self.model is None:
             if isinstance(self.noise, str) and self.noise != "robust":
                 raise ValueError(f'expected noise as a standard deviation above 0, or "robust", got {self.noise!r:.80}')
-            return Learned(robust=True) if isinstance(self.noise, str) else Learned(noise=self.noise)
+            return Learned(robust=True) if isinstance(self.noise, str) else Learned(noise=self.noise, warp=True)
         return self.model
 
 

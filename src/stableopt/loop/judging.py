@@ -129,9 +129,8 @@ class Judge(Generic[Index]):
         upper = highest.value
         if worst.exact and highest.exact:
             return worst, upper
-        mean, variance = self._posterior.moments([highest.point, worst.point])
-        width = self.root * np.sqrt(variance)
-        lcb, ucb = float(mean[0] - width[0]), float(mean[1] + width[1])
+        low, high = self._posterior.bounds([highest.point, worst.point], self.root)
+        lcb, ucb = float(low[0]), float(high[1])
         if clearly_below(lcb, worst.value):
             worst = worst._replace(point=highest.point, value=lcb)
         upper = ucb if clearly_below(ucb, upper) else upper

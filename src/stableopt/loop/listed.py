@@ -17,7 +17,7 @@ from stableopt.maxmin.lists.listing import Listing
 from stableopt.maxmin.lists.masked import MaskedMaxMin
 from stableopt.maxmin.lists.solvers import ListedMaxMin
 from stableopt.maxmin.solver import Hints
-from stableopt.model.learning import Belief
+from stableopt.model.beliefs import Belief
 from stableopt.sets.allowed import Rule, holds
 from stableopt.sets.domains import Domain
 from stableopt.sets.uncertainty import UncertaintySet

@@ -44,8 +44,9 @@ from stableopt.loop.settings import setting_of
 from stableopt.loop.state import State
 from stableopt.loop.updates import after, first_state, recorded, with_belief, with_betas
 from stableopt.maxmin.solver import AnyIndex
+from stableopt.model.beliefs import Belief
 from stableopt.model.gp import GP
-from stableopt.model.learning import Belief, Learned
+from stableopt.model.learning import Learned
 from stableopt.sets.allowed import Rule
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space

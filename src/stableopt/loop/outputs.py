@@ -25,7 +25,8 @@ from stableopt.loop.functions import affine, score
 from stableopt.loop.measurements import Round
 from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
-from stableopt.model.learning import Belief, Learned
+from stableopt.model.beliefs import Belief
+from stableopt.model.learning import Learned
 
 Level = Literal["lower", "mean", "upper", "exploring"]
 _NARROW = 1e-3  # of s_k: a width below this is as good as none
@@ -80,7 +81,7 @@ class Output(ReadOnly, Generic[Index]):
         if self.posterior is None:
             return True
         noise = self.belief.likely.noise if noise is None else noise
-        return tells(math.sqrt(float(self.posterior.moments([point])[1][0])), noise, scale)
+        return tells(math.sqrt(float(self.posterior.latent([point])[1][0])), noise, scale)
 
     def scale(self, X: Array) -> float:
         """The prior's standard deviation, in the mean over these rows: what is much or little for this quantity."""
@@ -147,25 +148,38 @@ class Margin(NamedTuple):
 
 
 class Limit(NamedTuple, Generic[Index]):
-    """One limit of a quantity of which something is known."""
+    """One limit of a quantity of which something is known. Margins are those of latent values, if there is a warp."""
 
     limited: Limited[Index]
     view: View[Index]
     side: Side
     scale: float
 
+    @property
+    def edge(self) -> float:
+        """The limit as a latent value."""
+        return float(self.limited.output.belief.latent_values([self.side.limit])[0][0])
+
     def margin(self, level: Level) -> object:
         """The margin in the form that the setting's solver takes."""
-        sign, limit = self.side
+        sign = self.side.sign
         certify, explore = (sign * math.sqrt(beta) for beta in (self.limited.beta, self.limited.explore))
         c = {"lower": -certify, "mean": 0.0, "upper": certify, "exploring": explore}[level]
-        return affine(self.view.bound(c), sign / self.scale, -sign * limit / self.scale)
+        return affine(self.view.latent_bound(c), sign / self.scale, -sign * self.edge / self.scale)
 
     def bounds(self, points: Sequence[Index]) -> tuple[Array, Array]:
         """The lower and the upper bound of the margin at some points."""
-        mean, variance = self.view.moments(points)
-        centre, width = self.side.sign * (mean - self.side.limit), math.sqrt(self.limited.beta) * np.sqrt(variance)
+        mean, variance = self.view.latent(points)
+        centre, width = self.side.sign * (mean - self.edge), math.sqrt(self.limited.beta) * np.sqrt(variance)
         return (centre - width) / self.scale, (centre + width) / self.scale
+
+    def in_units(self, margin: float) -> float:
+        """A margin in the units of the quantity."""
+        sign, limit = self.side
+        if self.limited.output.belief.warp is None:
+            return margin * self.scale
+        latent = np.array([self.edge + sign * margin * self.scale])
+        return sign * float(self.limited.output.belief.in_units(latent)[0] - limit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,5 +314,5 @@ class Limits(ReadOnly, Generic[Index]):
                 others = limit.bounds([high.point, low.point])
                 point = high.point if others[0][0] < lower else point
                 lower, upper = min(lower, float(others[0][0])), min(upper, float(others[1][1]))
-            found.append((limit, point, min(lower, upper) * limit.scale, upper * limit.scale))
+            found.append((limit, point, limit.in_units(min(lower, upper)), limit.in_units(upper)))
         return found

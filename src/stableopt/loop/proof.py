@@ -20,6 +20,8 @@ Why the bounds hold
     √w_i σ_i and √w_i (μ_i − μ). A length is convex, and grows by no more than the length of what its entries grow by.
     So the same holds with n_i = ‖μ_i − m_i‖, n = Σ w_i n_i ρ_i, and the error
     n + β^{1/2} (Σ w_i (ρ_i² + (n_i ρ_i + n)²))^{1/2} in place of (‖μ − m‖ + β^{1/2}) ρ.
+
+    With a warp all of this is about latent values. It is increasing, so the ends of what is proved are carried over.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from stableopt.loop.state import State
 from stableopt.maxmin.covering import Covering, optimum, worst_case
 from stableopt.maxmin.solver import Index
 from stableopt.maxmin.spaces.region import SpaceRegion
+from stableopt.model.beliefs import WarpedPosterior
 from stableopt.model.gp import Posterior
 from stableopt.model.interpolation import interpolation_error
 
@@ -62,7 +65,9 @@ class PosteriorOnBoxes:
     """ucb (sign 1) and −lcb (sign −1) of a posterior: both convex in φ(z), so that boxes have bounds."""
 
     def __init__(self, posterior: SpacePosterior, beta: float) -> None:
-        self.model, self.space, self.beta = posterior.model, posterior.space, beta
+        model = posterior.model
+        self.model = model.latent if isinstance(model, WarpedPosterior) else model
+        self.space, self.beta = posterior.space, beta
         self._parts = (self.model,) if isinstance(self.model, Posterior) else self.model.posteriors
         count = len(self._parts)
         given = () if isinstance(self.model, Posterior) else self.model.weights
@@ -108,10 +113,15 @@ def certificate(
     for value, what in ((beta, "beta"), (tolerance, "tolerance"), (budget, "budget")):
         positive(value, f"a {what} above 0")
     F = PosteriorOnBoxes(posterior, beta)
-    covering = Covering(F, region)
-    lower, upper, sure = worst_case(covering, np.asarray(decision, dtype=float), tolerance, budget // 4)
+    covering, row = Covering(F, region), np.asarray(decision, dtype=float)
+    warp = posterior.model.warp if isinstance(posterior.model, WarpedPosterior) else None
+    if warp is not None:  # what is proved of latent values is carried over by an increasing function
+        tolerance *= float(warp.slope(posterior.bound(0.0)(region.points(row[None], np.zeros((1, region.width)))))[0])
+    lower, upper, sure = worst_case(covering, row, tolerance, budget // 4)
     largest, _, best = optimum(covering, tolerance, budget)
-    return Proved(lower, upper, max(largest, upper), F.evaluations, sure and best)
+    ends = np.array([lower, upper, max(largest, upper)])
+    lower, upper, largest = (ends if warp is None else warp.inverse(ends)).tolist()
+    return Proved(lower, upper, largest, F.evaluations, sure and best)
 
 
 def proved_bounds(

@@ -23,7 +23,7 @@ Notation
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -64,6 +64,8 @@ class Aspect(NamedTuple):
     """Numbers of the points of all contenders, one contender after the other."""
     starts: Indices
     """Where those of each contender begin (n,)."""
+    units: Callable[[Array], Array]
+    """Latent values of the quantity in its own units."""
 
     def own(self, contender: int) -> Indices:
         """Numbers of the points of one contender."""
@@ -75,9 +77,12 @@ class Aspect(NamedTuple):
         return tells(float(known.std[z]), known.noise, self.scale)
 
     def smallest(self, values: Array, width: Array | float = 0.0) -> Array:
-        """Of values (..., m) of the quantity, the smallest margin of each contender (..., n), plus a width."""
-        margins = self.side.sign * (values - self.side.limit) + width
-        return np.minimum.reduceat(margins[..., self.members], self.starts, axis=-1)
+        """Of latent values (..., m) of the quantity, the smallest margin of each contender (..., n), plus a width."""
+        return np.minimum.reduceat(self.margins(values, width)[..., self.members], self.starts, axis=-1)
+
+    def margins(self, values: Array, width: Array | float = 0.0) -> Array:
+        """The margins of latent values, with a width that leads away from the limit."""
+        return np.asarray(self.side.sign * (self.units(values + self.side.sign * width) - self.side.limit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +183,7 @@ class Prospects(ReadOnly):
         for aspect in self.aspects:
             known, own = game[aspect.quantity], aspect.own(d)
             width = aspect.certify * known.std[own]
-            lower = aspect.side.sign * (known.mean[own] - aspect.side.limit) - width
+            lower = aspect.margins(known.mean[own], -width)
             at = int(np.argmin(lower))
             if aspect.quantity == 0 or lower[at] < 0:
                 found.append((width[at] / aspect.scale, int(own[at])))
@@ -208,7 +213,8 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
         members = np.array([number[z] for each in places for z in each.points[k]], dtype=np.intp)
         starts = np.cumsum([0, *(len(each.points[k]) for each in places[:-1])]).astype(np.intp)
         certify, explore = map(math.sqrt, betas)
-        return Aspect(quantity, side, scale, certify, explore, members, starts)
+        output = state.objective if quantity == 0 else state.constraints[quantity - 1].output
+        return Aspect(quantity, side, scale, certify, explore, members, starts, output.belief.in_units)
 
     value = aspect(0, 0, Side(1.0, 0.0), state.scale(state.objective), (state.beta, state.explore))
     kept = [
@@ -264,8 +270,8 @@ def _inputs(state: State[Any], points: Sequence[Any], output: Output[Any]) -> Ar
 
 def _conditioned(state: State[Any], output: Output[Any], rounds: Sequence[Round[Any]], gp: GP) -> Posterior:
     data = Data.of(rounds)
-    noise = output.belief.noise_of(len(data.y), data.noise)
-    return gp.condition(_inputs(state, data.points, output), data.y, noise)
+    y, own = output.belief.latent_values(data.y, data.noise)
+    return gp.condition(_inputs(state, data.points, output), y, output.belief.noise_of(len(y), own))
 
 
 class _Places(NamedTuple):

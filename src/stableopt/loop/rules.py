@@ -99,7 +99,7 @@ def doubtful(state: State[Index], decision: Index) -> Choice[Index]:
     worst = state.pessimistic(decision)
     if not state.constraints:
         return worst
-    deviation = math.sqrt(float(state.moments([worst.point])[1][0]))
+    deviation = math.sqrt(float(state.latent([worst.point])[1][0]))
     places = [(math.sqrt(state.beta) * deviation / state.scale(state.objective), worst)]
     places += [(width, choice) for _, choice, width in state.limits.doubts(decision)]
     return max(places, key=lambda place: place[0])[1]

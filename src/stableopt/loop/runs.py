@@ -21,7 +21,7 @@ from stableopt.loop.reading import measured, noise_of, with_measured
 from stableopt.loop.setting import Setting, Translation
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Index
-from stableopt.model.learning import Belief
+from stableopt.model.beliefs import Belief
 
 FORMAT = "stableopt run 2"
 VALUES = ("domain", "uncertainty", "gp", "algorithm", "beta", "explore", "learned")  # what `values.from_dict` reads

@@ -27,7 +27,7 @@ from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Round
 from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
-from stableopt.model.learning import Belief
+from stableopt.model.beliefs import Belief
 from stableopt.sets.allowed import Rule, holds
 from stableopt.sets.domains import Domain
 from stableopt.sets.spaces import Space

@@ -17,12 +17,12 @@ from stableopt.loop.setting import FINE, Columns, Intersection, Setting
 from stableopt.loop.views import View
 from stableopt.maxmin.search.allowed import AllowedMaxMin, Ground
 from stableopt.maxmin.search.continuous import ContinuousMaxMin
+from stableopt.maxmin.search.latent import LatentMaxMin
 from stableopt.maxmin.search.plan import usual_budget
 from stableopt.maxmin.solver import Hints, Row, Smooth
 from stableopt.maxmin.spaces.region import SpaceRegion, SpaceTranslation
+from stableopt.model.beliefs import Belief, Mixture, WarpedBound, WarpedPosterior
 from stableopt.model.gp import Bound, Bounds, Posterior
-from stableopt.model.learning import Belief
-from stableopt.model.mixtures import Mixture
 from stableopt.model.stationary import LARGEST
 from stableopt.sets.allowed import Allowed, Rule
 from stableopt.sets.domains import Domain
@@ -74,10 +74,10 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         space = self.region.points_space
         return Columns(space.dim, space.categories, len(space.parts), _steps(self.region))
 
-    def solver(self, t: int, *, brief: bool = False) -> ContinuousMaxMin | AllowedMaxMin:
+    def solver(self, t: int, *, brief: bool = False) -> LatentMaxMin:
         """The search. With very many observations every evaluation is dear, and the search gets fewer of them."""
         found = _search(self.region, *effort(self.region, t, brief=brief), self.seed, brief)
-        return found if self._ground is None else AllowedMaxMin(found, self._ground)
+        return LatentMaxMin(found if self._ground is None else AllowedMaxMin(found, self._ground))
 
     def inputs(self, points: Sequence[Row], scaled: bool) -> Array:
         Z = np.array(points).reshape(len(points), self.region.points_space.dim)
@@ -191,7 +191,7 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
 class SpacePosterior(ReadOnly):
     """A posterior as a function of rows of coordinates, for a model that may see the user's units."""
 
-    model: Posterior | Mixture
+    model: Posterior | Mixture | WarpedPosterior
     space: Space
     scaled: bool
     """Whether the model sees coordinates; else it sees the user's units."""
@@ -210,10 +210,27 @@ class SpacePosterior(ReadOnly):
 
     def bound(self, c: float) -> Smooth:
         bound = self.model.bound(c)
-        return bound if self.scaled else _InUsersUnits(bound, self.space.span, self.space.natural)
+        if self.scaled or isinstance(bound, WarpedBound):  # a warp is learned, in coordinates
+            return bound
+        return _InUsersUnits(bound, self.space.span, self.space.natural)
+
+    def latent_bound(self, c: float) -> Smooth:
+        bound = self.bound(c)
+        return bound.latent if isinstance(bound, WarpedBound) else bound
+
+    def bounds(self, points: Sequence[Row], c: float) -> tuple[Array, Array]:
+        mean, variance = self.latent(points)
+        width = c * np.sqrt(variance)
+        if isinstance(self.model, WarpedPosterior):
+            return self.model.warp.inverse(mean - width), self.model.warp.inverse(mean + width)
+        return mean - width, mean + width
 
     def moments(self, points: Sequence[Row]) -> tuple[Array, Array]:
         return self.model(self._inputs(points))
+
+    def latent(self, points: Sequence[Row]) -> tuple[Array, Array]:
+        model = self.model.latent if isinstance(self.model, WarpedPosterior) else self.model
+        return model(self._inputs(points))
 
     def update(self, point: Row, y: float, noise: float | None = None) -> SpacePosterior:
         return replace(self, model=self.model.update(self._inputs([point])[0], y, noise))

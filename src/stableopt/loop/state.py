@@ -26,7 +26,7 @@ from stableopt.loop.outputs import Certificate, Level, Limited, Limits, Output, 
 from stableopt.loop.setting import Intersection, Setting
 from stableopt.loop.views import View
 from stableopt.maxmin.solver import Choice, Hints, Index, Solver
-from stableopt.model.learning import Belief
+from stableopt.model.beliefs import Belief
 
 _STARTS = 32  # past decisions that a search starts from
 _CONTENDERS = 128  # past decisions that a search is compared with
@@ -89,6 +89,10 @@ class State(ReadOnly, Generic[Index]):
             return prior.prior_mean(X), prior.kernel.diag(X)
         return self.posterior.moments(points)
 
+    def latent(self, points: Sequence[Index]) -> tuple[Array, Array]:
+        """`moments` in the units of the model's noise and prior: those of f, unless there is a warp."""
+        return self.moments(points) if self.objective.posterior is None else self.posterior.latent(points)
+
     @property
     def lcb(self) -> object:
         """lcb_t with the β that certifies: the values on all points of a list, a function of rows in a space."""
@@ -101,9 +105,11 @@ class State(ReadOnly, Generic[Index]):
 
     def bounds(self, points: Sequence[Index]) -> tuple[Array, Array]:
         """lcb and ucb at these points, with the β that certifies, (n,) each."""
+        root = math.sqrt(self.beta)
+        if self.objective.posterior is not None:
+            return self.posterior.bounds(points, root)
         mean, variance = self.moments(points)
-        width = math.sqrt(self.beta) * np.sqrt(variance)
-        return mean - width, mean + width
+        return mean - root * np.sqrt(variance), mean + root * np.sqrt(variance)
 
     def candidates(self) -> Sequence[Index]:
         """Points to choose from: all that can be reached on a list, some hundred evenly spread ones in a space."""

@@ -19,9 +19,10 @@ from stableopt.loop.outputs import Limited, Output, valued
 from stableopt.loop.setting import Setting
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Index
+from stableopt.model.beliefs import Belief
 from stableopt.model.checking import check_own_values
 from stableopt.model.gp import GP
-from stableopt.model.learning import Belief, Learned
+from stableopt.model.learning import Learned
 
 _TRIED = 20  # points on which a kernel of one's own is tried
 

@@ -34,10 +34,22 @@ class View(Protocol[Index_contra, F_co]):
         """Each value minus what was expected after those before it, over its predictive standard deviation (t,)."""
 
     def bound(self, c: float) -> F_co:
-        """The function mean + c·std: ucb with c = beta^{1/2}, lcb with c = −beta^{1/2}."""
+        """The function mean + c·std: ucb with c = beta^{1/2}, lcb with c = −beta^{1/2}.
+
+        With a warp it is the quantile of f that this is of its latent value.
+        """
+
+    def latent_bound(self, c: float) -> F_co:
+        """The same in the units of the model's noise and prior: those of f, unless there is a warp."""
+
+    def bounds(self, points: Sequence[Index_contra], c: float) -> tuple[Array, Array]:
+        """The functions ``bound(-c)`` and ``bound(c)`` at these points, (n,) each."""
 
     def moments(self, points: Sequence[Index_contra]) -> tuple[Array, Array]:
-        """Mean and variance of f at these points, (n,) each."""
+        """Mean and variance of f at these points, (n,) each; with a warp, the median and a variance about it."""
+
+    def latent(self, points: Sequence[Index_contra]) -> tuple[Array, Array]:
+        """Mean and variance in the units of the model's noise and prior."""
 
     def update(self, point: Index_contra, y: float, noise: float | None = None) -> Self:
         """The posterior with one more observation."""

@@ -19,18 +19,19 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stableopt.base.arrays import Array
-from stableopt.base.checks import LARGEST_VALUE, deviation, listed, number, numbers, positive, vector, whole
+from stableopt.base.checks import LARGEST_VALUE, number, positive, vector, whole
 from stableopt.base.values import Value
 from stableopt.model import tails
 from stableopt.model.algebra import Kernel, Scaled
+from stableopt.model.beliefs import Belief
 from stableopt.model.fit import check_search, fit, param_names, sample
-from stableopt.model.gp import GP, Posterior
+from stableopt.model.gp import GP
 from stableopt.model.hyperparameters import (
     BOUNDS,
     PRIORS,
@@ -43,8 +44,7 @@ from stableopt.model.hyperparameters import (
     is_named,
 )
 from stableopt.model.kernels import SE, Categorical, Matern
-from stableopt.model.mixtures import Mixture, TrackedMixture
-from stableopt.model.tracked import TrackedPosterior
+from stableopt.model.warps import Warp, likeliest
 from stableopt.model.weighing import Weighing
 
 KERNELS: dict[str, Callable[[Sequence[float]], Kernel]] = {
@@ -58,72 +58,11 @@ _FEW = 100  # up to so many observations, they are learned from in every round: 
 _GROWTH = 1.1  # then whenever they have grown by this factor
 _AFRESH = 1.5  # and with more starts than the last result whenever they have passed a power of this one
 _STARTS = 3
+_TURNS = 3  # at most, between warp and model
 _MANY = 500  # observations: beyond, one start and few iterations will do, and a fit would take long
 _WARM_ITERATIONS = 30
 _NOISE = 0.1  # where the search for the noise starts, in units of the outputs
 _SHORTEST = 0.01  # lengthscale, in units of an input's range
-
-
-@dataclass(frozen=True, eq=False)
-class Belief(Value):
-    """A belief about f: one GP, or several with weights, in the units of inputs and outputs."""
-
-    gps: tuple[GP, ...]
-    t: int = 0
-    """Number of observations it was learned from."""
-    weights: tuple[float, ...] = ()
-    """How likely each GP is; without any, all are equally likely."""
-    single: GP | None = None
-    """The most likely GP, around which the others were made; None: they were made otherwise."""
-    noises: tuple[float | None, ...] = ()
-    """Standard deviations of observations that have lost their weight (see `tails`); None: the observation is usual."""
-
-    def __post_init__(self) -> None:
-        gps = tuple(self.gps) if isinstance(self.gps, Iterable) else (self.gps,)
-        if not gps or not all(isinstance(gp, GP) for gp in gps):
-            raise TypeError(f"expected at least one GP in a belief, got {self.gps!r:.200}")
-        weights = tuple(numbers(list(listed(self.weights, "the weights of a belief")), "weights of a belief").tolist())
-        if weights and not (len(weights) == len(gps) and min(weights) > 0 and abs(sum(weights) - 1) < 1e-9):
-            raise ValueError(f"expected a weight above 0 for each of {len(gps)} GPs, 1 in all, got {weights}")
-        if not (self.single is None or isinstance(self.single, GP)):
-            raise TypeError(f"expected the most likely GP, or None, got {self.single!r:.200}")
-        self.__dict__.update(gps=gps, weights=weights)
-        whole(self.t, 0, "the number of observations of a belief as 0, 1, 2, ...")
-        noises = tuple(listed(self.noises, "the noise of doubtful observations"))
-        for noise in noises:
-            if noise is not None:
-                deviation(noise, "the noise of a doubtful observation above 0")
-        self.__dict__.update(noises=noises)
-
-    def noise_of(self, t: int, noise: ArrayLike | None = None) -> Array | None:
-        """The noise of the first t observations, from what they came with: those that are doubtful have more."""
-        doubt = np.array([np.nan if n is None else n for n in self.noises[:t]])
-        if np.isnan(doubt).all():
-            return None if noise is None else np.asarray(noise, dtype=float)
-        own = np.full(t, np.nan) if noise is None else np.broadcast_to(np.asarray(noise, dtype=float), (t,)).copy()
-        own[: len(doubt)] = np.where(np.isnan(doubt), own[: len(doubt)], doubt)
-        return own
-
-    @property
-    def likely(self) -> GP:
-        """The GP with the largest weight; of equally likely ones, the last."""
-        return self.gps[int(np.argmax(self.weights))] if self.weights else self.gps[-1]
-
-    def condition(self, X: ArrayLike, y: ArrayLike, noise: ArrayLike | None = None) -> Posterior | Mixture:
-        """The posterior after the values y at the rows of X; a mixture if there are several GPs."""
-        noise = self.noise_of(np.size(y), noise)
-        if len(self.gps) == 1:
-            return self.gps[0].condition(X, y, noise)
-        return Mixture(tuple(gp.condition(X, y, noise) for gp in self.gps), self.weights)
-
-    def track(
-        self, blocks: Sequence[Array], observed: Sequence[int] = (), y: ArrayLike = (), noise: ArrayLike | None = None
-    ) -> TrackedPosterior | TrackedMixture:
-        """The posterior on every combination of rows of the blocks; a mixture if there are several GPs."""
-        noise = self.noise_of(np.size(y), noise)
-        if len(self.gps) == 1:
-            return self.gps[0].track(blocks, observed, y, noise)
-        return TrackedMixture(tuple(gp.track(blocks, observed, y, noise) for gp in self.gps), self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +98,9 @@ class Learned(Value):
     thin: int = 3
     robust: bool = False
     """Whether the noise has heavy tails: an observation far from what all others say of it loses its weight."""
+    warp: bool = False
+    """Whether an increasing transformation of the outputs is learned, too, where they have a long tail (`warps`). Not
+    with a noise or a mean that is given in units of y, nor with a robust one."""
 
     def __post_init__(self) -> None:
         for name, known in (("method", ["ml", "map", "mixture", "bayes"]), ("signal", ["unit", "learned"])):
@@ -179,8 +121,9 @@ class Learned(Value):
         for name in ("noise", "mean"):
             if name in fixed and getattr(self, name) is None:
                 raise ValueError(f"expected the value at which to fix the {name}, got none: pass {name}=...")
-        if not isinstance(self.robust, bool):
-            raise ValueError(f"expected robust=True or robust=False, got {self.robust!r:.200}")
+        for name in ("robust", "warp"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"expected {name}=True or {name}=False, got {getattr(self, name)!r:.200}")
         priors = tuple(by_name(self.priors, "priors", PRIORS).items())
         ranges = by_name(self.bounds, "bounds", BOUNDS)
         bounds = tuple((name, interval(name, () if ends is None else ends)) for name, ends in ranges.items())
@@ -219,7 +162,10 @@ class Learned(Value):
         values = vector(y, t, "y")
         own = np.full(t, np.nan) if noise is None else np.asarray(noise, dtype=float)
         if not self.robust:
-            return self._learn(points, values, (own, np.full(t, np.nan)), before, (categories, seed))
+            usual = np.full(t, np.nan)
+            if self.warp and self.noise is None and self.mean is None:
+                return self._warped(points, values, own, before, (categories, seed))
+            return self._learn(points, values, (own, usual), before, (categories, seed))
         doubt = np.full(t, np.nan)
         doubt[: len(before.noises)] = [np.nan if n is None else n for n in before.noises]
         belief = self._learn(points, values, (own, doubt), before, (categories, seed))
@@ -231,6 +177,25 @@ class Learned(Value):
             belief = self._learn(points, values, (own, doubt), belief, (categories, seed))
         return replace(belief, noises=tuple(None if math.isnan(n) else n for n in doubt.tolist()))
 
+    def _warped(
+        self, points: Array, values: Array, own: Array, before: Belief, how: tuple[Sequence[int], int]
+    ) -> Belief:
+        """The belief with the likeliest warp: first that of the last belief, then what the model says, by turns."""
+        centre, unit, varies = _standard(values, None)
+        usual, power = np.full(len(values), np.nan), 1.0 if before.warp is None else before.warp.power
+        for _ in range(_TURNS):
+            warp = None if power == 1 or not varies else Warp(power, centre, unit)
+            latent, noise = (values, own) if warp is None else (warp(values), own * warp.slope(values))
+            found = self._searched(points, latent, (noise, usual), before, how)
+            if not varies:
+                break
+            spread = np.where(np.isnan(noise), found.gp.noise, noise / found.unit)
+            last, power = power, likeliest(found.gp.kernel, spread, points, (values - centre) / unit)
+            if power == last:
+                break
+            before = found.belief((found.gp,))  # where the search goes on
+        return replace(self._around(found), warp=warp)
+
     def _learn(
         self,
         points: Array,
@@ -240,6 +205,17 @@ class Learned(Value):
         how: tuple[Sequence[int], int],
     ) -> Belief:
         """The belief, where observations have these noises: their own, and larger ones of those that are doubtful."""
+        return self._around(self._searched(points, values, noises, before, how))
+
+    def _searched(
+        self,
+        points: Array,
+        values: Array,
+        noises: tuple[Array, Array],
+        before: Belief,
+        how: tuple[Sequence[int], int],
+    ) -> _Searched:
+        """The most likely model; for "bayes" that of which samples begin."""
         (own, doubt), (categories, seed), t = noises, how, len(values)
         usual = np.isnan(doubt)
         noise = None if np.isnan(own).all() and usual.all() else np.where(usual, own, doubt)
@@ -247,7 +223,7 @@ class Learned(Value):
         model = self._model(points.shape[1], categories, centre, unit)
         if not varies:
             _warn_of_tiny(values)
-            return Belief((_in_units(model, centre, unit),), t)
+            return _Searched(model, centre, unit, t, None, {})
         priors = {} if self.method == "ml" else default_priors(max(1, points.shape[1] - len(categories)))
         given = dict(self.bounds)
         # The default bounds do not move with what was learned before.
@@ -267,15 +243,20 @@ class Learned(Value):
             afresh = first or powers[1] > powers[0]
             starts, iterations = (_STARTS, 200) if afresh and t <= _MANY else (1, _WARM_ITERATIONS)
             start = fit(start, *data, starts=starts, iterations=iterations, **search).gp
-        gps: list[GP] = [start]
-        weights: list[float] = []
+        return _Searched(start, centre, unit, t, data, search)
+
+    def _around(self, found: _Searched) -> Belief:
+        """The belief that this method makes of the most likely model."""
+        if found.data is None:
+            return found.belief((found.gp,))
         if self.method == "bayes":
-            gps = sample(start, *data, self.samples, burn_in=self.burn_in, thin=self.thin, **search)
-        elif self.method == "mixture":
-            weighing = Weighing(*data, search["noise"], search["priors"], search["fixed"])
-            gps, weights = weighing.around(start)
-        single = _in_units(start, centre, unit) if self.method == "mixture" else None
-        return Belief(tuple(_in_units(gp, centre, unit) for gp in gps), t, tuple(weights), single)
+            drawn = {"burn_in": self.burn_in, "thin": self.thin} | found.search
+            return found.belief(sample(found.gp, *found.data, self.samples, **drawn))
+        if self.method == "mixture":
+            weighing = Weighing(*found.data, *(found.search[name] for name in ("noise", "priors", "fixed")))
+            gps, weights = weighing.around(found.gp)
+            return found.belief(gps, tuple(weights), _in_units(found.gp, found.centre, found.unit))
+        return found.belief((found.gp,))
 
     def _model(self, dim: int, categories: Sequence[int], centre: float, unit: float) -> GP:
         """The standardised GP from which the first search starts."""
@@ -307,6 +288,22 @@ class Learned(Value):
         learned = self.mean is None and not isinstance(last.mean, Value)
         mean = (float(last.mean) - centre) / unit if learned else model.mean  # type: ignore[arg-type]
         return GP(model.kernel.with_params(params), sigma, mean)
+
+
+class _Searched(NamedTuple):
+    """The most likely standardised model of t observations, and how it was found."""
+
+    gp: GP
+    centre: float
+    unit: float
+    t: int
+    data: tuple[Array, Array] | None
+    """Points and standardised values; None where these do not vary."""
+    search: dict[str, Any]
+
+    def belief(self, gps: Sequence[GP], weights: tuple[float, ...] = (), single: GP | None = None) -> Belief:
+        """These standardised models, in units."""
+        return Belief(tuple(_in_units(gp, self.centre, self.unit) for gp in gps), self.t, weights, single)
 
 
 def _in_units(gp: GP, centre: float, unit: float) -> GP:

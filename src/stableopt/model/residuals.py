@@ -14,8 +14,8 @@ from scipy.linalg import lapack
 
 from stableopt.base.arrays import Array
 from stableopt.model.algebra import Kernel
+from stableopt.model.beliefs import Mixture
 from stableopt.model.gp import Posterior
-from stableopt.model.mixtures import Mixture
 from stableopt.model.stationary import total
 
 _FAR, _VERY_FAR = 3.0, 5.0  # standard deviations: less is not unusual; more is no chance

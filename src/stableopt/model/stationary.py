@@ -4,10 +4,10 @@ A search evaluates a bound thousands of times at a handful of points. The genera
 triangular solves) spends most of its time between the arithmetic then. Here it is written out for variance · g(r) with
 g squared exponential or Matérn 3/2 or 5/2, times a correlation where categories differ. L⁻¹ is kept: products with it
 are as accurate as solves with L.
-Posteriors of one kind of kernel with different hyperparameters are a mixture (see `mixtures`). Their arrays are
+Posteriors of one kind of kernel with different hyperparameters are a mixture (see `beliefs`). Their arrays are
 stacked, so that a call takes about as many steps for four of them as for one.
 
-Notation (see `gp`, `kernels` and `mixtures`)
+Notation (see `gp`, `kernels` and `beliefs`)
     S            posteriors; the first axis of all that follows
     X, Z         observed points and points of interest (t, p), (n, p)
     K, H         the kernel of all pairs but for its variance, and its slope but for constants (S, n, t)

@@ -53,6 +53,20 @@ class OnCandidates(ReadOnly):
             raise ValueError(f"expected numbers of points from 0 to {len(self.mean) - 1}, got {points!r:.200}")
         return self.mean[at.astype(np.intp)], self.variance[at.astype(np.intp)]
 
+    def latent(self, points: Sequence[int]) -> tuple[Array, Array]:
+        """Mean and variance at these candidates in the units of the model's noise: the same, unless there is a warp."""
+        return self.moments(points)
+
+    def latent_bound(self, c: float) -> Array:
+        """`bound` in the units of the model's noise."""
+        return self.bound(c)
+
+    def bounds(self, points: Sequence[int], c: float) -> tuple[Array, Array]:
+        """mean ∓ c·std at the candidates with these indices."""
+        mean, variance = self.moments(points)
+        width = c * np.sqrt(variance)
+        return mean - width, mean + width
+
     def bound(self, c: float) -> Array:
         """mean + c·std on all candidates (n,): ucb with c = √beta, lcb with c = -√beta."""
         values = c * self.std

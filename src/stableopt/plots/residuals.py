@@ -26,10 +26,11 @@ _FAR = 3.0  # standard deviations: what is farther off has its number written at
 
 
 class Foretold(NamedTuple):
-    """Every value as all others foretell it, in the user's sign (t,) each."""
+    """Every value as all others foretell it, in the user's sign."""
 
     mean: Array
-    std: Array
+    bars: Array
+    """How far two standard deviations reach below and above (2, t)."""
     residuals: Array
     """Standardised: about N(0, 1) if all is well."""
     trials: Sequence[int]
@@ -79,11 +80,14 @@ def foretold(subject: Subject) -> Foretold:
     state, rounds, numbers = subject.state, valued(subject.state.rounds), subject.answer.numbers
     data = Data.of(rounds)
     inputs = state.setting.inputs(data.points, state.objective.learned is not None)
-    posterior = state.belief.condition(inputs, data.y, data.noise)
+    belief = state.belief
+    posterior = belief.latent(inputs, data.y, data.noise)
     mean, std = left_out(posterior)
+    low, high = (belief.in_units(mean + c * std) for c in (-_BAND, _BAND))
+    mean = belief.in_units(mean)
     return Foretold(
         subject.sign * mean,
-        std,
+        np.array([mean - low, high - mean] if subject.sign > 0 else [high - mean, mean - low]),
         subject.sign * leave_one_out(posterior),
         [numbers[r.t - 1] if numbers else r.t for r in rounds],
     )
@@ -92,7 +96,7 @@ def foretold(subject: Subject) -> Foretold:
 def _draw_values(axes: Axes, subject: Subject, known: Foretold) -> None:
     bars: Look = {"fmt": "o", "color": style.BLUE, "ms": 4, "lw": 1.0, "alpha": 0.9}
     name = "foretold from all others, ±2 std"
-    axes.errorbar(subject.values, known.mean, _BAND * known.std, label=name, **bars)
+    axes.errorbar(subject.values, known.mean, known.bars, label=name, **bars)
     axes.axline((subject.values[0], subject.values[0]), slope=1, color=style.ink(), ls="--", lw=1, label="equal")
     axes.set_xlabel(text(f"{subject.label}, measured", 40))
     axes.set_ylabel(text(f"{subject.label}, foretold", 40))

@@ -209,9 +209,8 @@ class StableOptSampler(BaseSampler):
         optimizer, sign = learner.optimizer, learner.problem.words.sign
         said: dict[str, Any] = {DECISION: dict(query.decision)}
         if optimizer.rounds:
-            mean, variance = optimizer.state.moments([query.point_index])
             # The point is one that the adversary can choose, so what f can be there bounds the worst case from above.
-            upper = float(mean[0] + (optimizer.beta * variance[0]) ** 0.5)
+            upper = float(optimizer.state.bounds([query.point_index])[1][0])
             lower, upper = sorted((sign * query.lower, sign * max(upper, query.lower)))
             said |= {LOWER: lower, UPPER: upper}
             if self._certify and trial.number % self._certify == 0:
