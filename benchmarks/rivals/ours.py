@@ -7,6 +7,7 @@ StableOpt, as `Optimizer` has it: β^{1/2} = 2. ``random`` measures at random an
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from benchmarks.rivals.methods import Suggestion
 from benchmarks.rivals.problems import INITIAL, Array, Problem
 from stableopt import Ball, Integer, Optimizer, Parameters, Rectangle, Space
+from stableopt.campaign.words import MODEL
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.rules import Algorithm, BestExpected, BestOfAll, BestSoFar
 from stableopt.loop.schedules import Alternating, Schedule
@@ -65,7 +67,7 @@ def _options(name: str, dimension: int) -> dict[str, Any]:
         median, *spreads = map(float, changes.pop("length").split(":"))
         changes["priors"] = {"lengthscale": LogNormal(median * dimension**0.5, *spreads)}
     algorithm = Algorithm("StableOpt", FRONT_DOOR.algorithm.sampling, reporting)
-    return {"gp": Learned(warp=True, **changes), "algorithm": algorithm, "beta": beta, "explore": explore}
+    return {"gp": replace(MODEL, **changes), "algorithm": algorithm, "beta": beta, "explore": explore}
 
 
 class Ours:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +27,9 @@ from stableopt.sets.perturbations import Rectangle, Relative
 from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Parameters, UncertaintySet, continuous
 from stableopt.sets.variables import Range
+
+MODEL = Learned(warp=True)
+"""How f is learned where nothing is said of its model."""
 
 Ranges = Mapping[str, Any] | Sequence[Any] | Space | Domain
 """What `maximize` and a campaign take as ranges."""
@@ -131,7 +134,7 @@ class Words:
         if self.model is None:
             if isinstance(self.noise, str) and self.noise != "robust":
                 raise ValueError(f'expected noise as a standard deviation above 0, or "robust", got {self.noise!r:.80}')
-            return Learned(robust=True) if isinstance(self.noise, str) else Learned(noise=self.noise, warp=True)
+            return replace(MODEL, robust=True) if isinstance(self.noise, str) else replace(MODEL, noise=self.noise)
         return self.model
 
 

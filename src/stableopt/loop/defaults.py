@@ -3,6 +3,7 @@
 `maximize`, `minimize` and `assess` have the first, `Optimizer` has the second. `docs/defaults.md` has the measurements.
 
                        front door                              paper
+    model              learned, long tails warped (`words`)    learned
     reported           the best guarantee of all decisions     ... of the decisions tried
     β that certifies   6.25: two and a half std                4
     β that explores    the smallest of ½, 4, 25 and 400        the one that certifies

@@ -22,6 +22,7 @@ import numpy as np
 
 from stableopt.campaign.done import done
 from stableopt.campaign.health import health
+from stableopt.campaign.words import MODEL
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.play import play
@@ -56,7 +57,7 @@ def _pretending(p: int) -> Learned:
 
 def _usual(p: int) -> Learned:
     """What a user gets who says nothing."""
-    return Learned()
+    return MODEL
 
 
 DEFAULTS = Method("defaults", _usual, FRONT_DOOR.beta, FRONT_DOOR.explore)

@@ -1,0 +1,108 @@
+"""Long tails: what is said of f, of limits and of other decisions is in the user's units, and agrees with itself."""
+
+import numpy as np
+import pytest
+
+import stableopt as so
+
+RANGES = [(0, 1), (0, 1)]
+
+
+def steep(x):
+    """Costs that explode away from the middle."""
+    return float(np.exp(6 * abs(x[0] - 0.45)) + np.exp(5 * abs(x[1] - 0.6)))
+
+
+@pytest.fixture(scope="module")
+def result():
+    found = so.minimize(steep, RANGES, 0.05, evaluations=25, seed=1)
+    assert found.optimizer.state.belief.warp is not None
+    return found
+
+
+def test_the_worst_case_is_that_of_the_bounds_everywhere_around(result):
+    state = result.optimizer.state
+    x = np.array(result.decision)
+    steps = np.linspace(-0.05, 0.05, 41)
+    Z = np.clip(x + np.stack(np.meshgrid(steps, steps), axis=-1).reshape(-1, 2), 0, 1)
+    low, high = state.bounds([tuple(z) for z in Z.tolist()])
+    worst, best = -low.min(), -high.min()  # costs
+    lower, upper = result.worst_case.lower, result.worst_case.upper
+    assert best * (1 - 1e-6) <= lower == pytest.approx(best, rel=1e-2)  # a grid finds no worse point than a search
+    assert worst * (1 - 1e-6) <= upper == pytest.approx(worst, rel=1e-2)
+
+
+def test_it_is_near_the_truth_and_says_so(result):
+    truth = np.exp(6 * 0.05) + np.exp(5 * 0.05)
+    assert result.worst_case.upper < 1.6 * truth
+    text = str(result)
+    assert "worst case" in text
+    prediction = result.optimizer.state.moments([tuple(result.decision)])
+    assert -prediction[0][0] == pytest.approx(steep(result.decision), rel=0.2)
+
+
+def test_what_compares_decisions_is_in_the_same_units(result):
+    for row in result.compare():
+        assert row.nominal <= 1.05 * row.worst and row.mean <= 1.05 * row.worst <= 1.1 * row.guaranteed  # costs
+    lows, highs = np.array([(row.worst_case.lower, row.worst_case.upper) for row in result.profile()]).T
+    assert (lows <= highs).all() and (np.diff(highs) >= -1e-6).all()
+    done = result.done(0.05)
+    assert 0 <= done.probability <= 1
+
+
+def test_it_can_be_proved(result):
+    wide = so.minimize(lambda x: float(np.exp(6 * abs(x[0] - 0.45))), [(0, 1)], 0.05, evaluations=15)
+    assert wide.optimizer.state.belief.warp is not None
+    proved = wide.proved()
+    assert proved.report.proved
+    for told, sure in zip(wide.worst_case[1:], proved.worst_case[1:], strict=True):
+        assert sure == pytest.approx(told, rel=0.05)
+    assert proved.worst_case.upper >= wide.worst_case.upper * (1 - 1e-9)
+
+
+def test_limits_of_a_quantity_with_a_long_tail():
+    def f(x):
+        return {"cost": x[0] + x[1], "stress": float(np.exp(3 / (0.3 + x[0] + 0.7 * x[1])))}
+
+    model = so.Learned(warp=True)
+    limits = [so.Constraint("stress", upper=20.0, model=model)]
+    found = so.minimize(f, RANGES, 0.05, value="cost", constraints=limits, evaluations=25)
+    state = found.optimizer.state
+    assert state.constraints[0].output.belief.warp is not None
+    known = found.constraints["stress"]
+    x = np.array(found.decision)
+    corners = np.clip(x + 0.05 * np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]]), 0, 1)
+    truth = max(f(z)["stress"] for z in corners)
+    low, high = known.highest
+    assert (
+        low <= high and known.margin[0] == pytest.approx(20.0 - high) and known.margin[1] == pytest.approx(20.0 - low)
+    )
+    assert found.feasible == "certified" and high <= 20.0
+    assert low - 0.5 <= truth <= high + 0.5
+    assert sum(found.decision) < 1.2 * 1.05 + 0.2  # about 0.7, and 0.05 to the corner
+
+
+def test_on_a_list_all_bounds_are_exact():
+    grid = so.Grid([np.linspace(0, 1, 15)] * 2)
+    found = so.minimize(steep, grid, 0.08, evaluations=25)
+    state = found.optimizer.state
+    assert state.belief.warp is not None
+    low, high = state.lcb, state.ucb
+    D = grid.points
+    near = (np.abs(D[:, None] - D[None]) <= 0.08 + 1e-9).all(axis=2)
+    lower, upper = (np.where(near, end[None], np.inf).min(axis=1) for end in (low, high))
+    report = found.report
+    assert (
+        report.exact
+        and report.lower == pytest.approx(lower.max())
+        and report.optimum_upper == pytest.approx(upper.max())
+    )
+
+
+def test_a_campaign_with_a_warp_is_read_as_it_was_written(tmp_path):
+    campaign = so.Campaign(RANGES, 0.05, minimize=True, seed=1, file=tmp_path / "run.db")
+    for _ in range(25):
+        trial = campaign.ask()
+        campaign.tell(trial, steep(trial.point))
+    assert campaign.result.optimizer.state.belief.warp is not None
+    assert so.Campaign.open(tmp_path / "run.db").result.worst_case[1:] == campaign.result.worst_case[1:]
