@@ -66,6 +66,8 @@ def _options(name: str, dimension: int) -> dict[str, Any]:
     if "length" in changes:  # the prior of lengthscales: median over √dimension, spread, common spread, as 0.25:0.5:1
         median, *spreads = map(float, changes.pop("length").split(":"))
         changes["priors"] = {"lengthscale": LogNormal(median * dimension**0.5, *spreads)}
+    if "warp" in changes:
+        changes["warp"] = changes["warp"] == "yes"
     algorithm = Algorithm("StableOpt", FRONT_DOOR.algorithm.sampling, reporting)
     return {"gp": replace(MODEL, **changes), "algorithm": algorithm, "beta": beta, "explore": explore}
 

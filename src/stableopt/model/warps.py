@@ -99,9 +99,11 @@ def likeliest(kernel: Kernel, noise: Array, X: Array, y: Array) -> float:
     """The power with which a model of this kernel and noise (t,) explains y (t,), all standardised, best.
 
     The variance and the mean of the latent values are those that suit each power best. So all powers share one
-    factorisation, and to compare them costs little beside learning one model.
+    factorisation, and to compare them costs little beside learning one model. The value that is farthest from all
+    others has no say: one typed in another unit is no long tail.
     """
-    t = len(y)
+    rest = np.delete(np.arange(len(y)), np.argmax(np.abs(y - np.median(y))))
+    X, y, noise, t = X[rest], y[rest], noise[rest], len(rest)
     inner, variance = (kernel.kernel, kernel.variance) if isinstance(kernel, Scaled) else (kernel, 1.0)
     K = inner(X, X)
     K.flat[:: t + 1] += np.maximum(noise**2 / variance, 1e-10)
@@ -111,6 +113,8 @@ def likeliest(kernel: Kernel, noise: Array, X: Array, y: Array) -> float:
     warps = [Warp(power, 0.0, 1.0) for power in POWERS]
     latent = np.array([warp(y) for warp in warps])
     sizes = latent.std(axis=1)
+    if not (sizes > 0).all():
+        return 1.0
     latent = (latent - latent.mean(axis=1, keepdims=True)) / sizes[:, None]
     white, _ = lapack.dtrtrs(L, np.column_stack([*latent, np.ones(t)]), lower=1)
     one = white[:, -1:]
