@@ -68,7 +68,7 @@ class Reference:
         return [solver.maximin(self._function(sign), hints).decision for solver in solvers] + list(hints.decisions[:2])
 
     def _searched(self, times: int, seed: int) -> ContinuousMaxMin:
-        usual = self.state.setting.solver(0)
+        usual = self.state.setting.solver(0).solver  # type: ignore[attr-defined]
         assert isinstance(usual, ContinuousMaxMin)
         return ContinuousMaxMin(usual.region, times * usual.budget, seed)
 

@@ -14,10 +14,12 @@ import pytest
 
 from benchmarks.field import __main__ as command
 from benchmarks.field import results
-from benchmarks.field.choices import Chi, stretched, warped
+from benchmarks.field.choices import Chi, stretched
 from benchmarks.field.drawn import COUNTS, SETS, draw, drawn
 from benchmarks.field.known import own, shared
 from benchmarks.field.problems import BROUGHT, PROBLEMS, SHIPPED, STORED, at_edge, part
+from benchmarks.field.tails import long
+from benchmarks.rivals.methods import METHODS
 from benchmarks.rivals.problems import Problem
 from benchmarks.rivals.worst import stable_optimum, worst_case
 
@@ -191,12 +193,19 @@ def test_ratios_and_comparisons_are_of_what_both_have() -> None:
 def test_choices_are_what_they_say() -> None:
     betas = np.sort([Chi().beta(t) for t in range(11, 51)])
     assert np.abs(1 - np.exp(-betas / 2) - (np.arange(40) + 0.5) / 40).max() < 0.06  # χ² with two degrees of freedom
-    y = np.array([-100.0, 3.0, 1.0, 2.0, 2.5, 1.5])
-    w = warped(y)
-    assert np.array_equal(np.argsort(w), np.argsort(y)) and np.ptp(w[1:]) / np.ptp(w) > 2 * np.ptp(y[1:]) / np.ptp(y)
+    assert not METHODS["unwarped"](PROBLEMS["bumps6"], 0)._optimizer.gp.warp
+    assert METHODS["known-4"](PROBLEMS["bumps6"], 0)._optimizer.gp.warp  # as in the defaults
     problem = PROBLEMS["bumps6"]
     assert np.array_equal(stretched(problem, 5, 0.0), problem.initial(5))
     assert ((stretched(problem, 5, -0.05) % 1) == 0).any() and stretched(problem, 5, 0.1).min() >= 0.1
+
+
+def test_a_long_tail_leaves_the_stable_optimum_where_it_was():
+    for power in (1.2, -1.2):
+        plain, tail = PROBLEMS["smooth2-box-0"], long("smooth2-box-0", power)
+        Z = np.random.default_rng(0).random((50, 2))
+        assert np.array_equal(np.argsort(plain.f(Z)), np.argsort(tail.f(Z)))
+        assert worst_case(tail, plain.stable_decision)[0] == pytest.approx(tail.stable_value, rel=1e-3)
 
 
 def test_a_colon_names_a_reporting_rule_only_before_a_word(tmp_path):

@@ -109,7 +109,7 @@ def test_a_confirmation_is_a_number_of_evaluations(confirm):
 @pytest.mark.parametrize(
     "options",
     [
-        {"confirm": 4},
+        {"confirm": 4, "seed": 1},
         {"confirm": 4, "target": 1e3, "seed": 1, "model": so.GP(so.SE([0.3, 0.3]), noise=0.05)},
         {"confirm": 4, "workers": "threads"},
     ],

@@ -20,6 +20,7 @@ from helpers.refusals import refused, table
 import stableopt as so
 from stableopt.campaign import evaluating
 from stableopt.campaign.calls import ObjectiveError
+from stableopt.campaign.words import MODEL
 from stableopt.loop import space as search
 from stableopt.loop.defaults import MOST_FAILURES
 from stableopt.loop.measurements import Measurement
@@ -183,7 +184,7 @@ def test_a_seed_repeats_a_run_bit_for_bit_and_another_one_does_not():
 
 def test_the_same_objects_are_underneath():
     result = climb(evaluations=6, seed=1)
-    optimizer = so.Optimizer(so.Space(LINE), so.Rectangle([0.1], columns=[0]), algorithm=result.optimizer.algorithm, beta=result.optimizer.schedule, explore=result.optimizer.exploring, seed=1)  # fmt: skip
+    optimizer = so.Optimizer(so.Space(LINE), so.Rectangle([0.1], columns=[0]), MODEL, algorithm=result.optimizer.algorithm, beta=result.optimizer.schedule, explore=result.optimizer.exploring, seed=1)  # fmt: skip
     for _ in range(6):
         query = optimizer.ask()
         optimizer.tell(query, hill(query.point))

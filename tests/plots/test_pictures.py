@@ -594,7 +594,8 @@ def test_every_value_is_foretold_from_all_others(name):
     state, sign = answer.state, getattr(answer, "sign", 1)
     left, right = plots.calibration(answer).axes
     inputs = state.setting.inputs([r.point_index for r in state.rounds], state.objective.learned is not None)
-    y, gps = np.array([r.y for r in state.rounds]), state.belief.gps
+    values, gps = np.array([r.y for r in state.rounds]), state.belief.gps
+    y = state.belief.latent_values(values)[0]
     weights = np.array(state.belief.weights or [1 / len(gps)] * len(gps))
     bars = next(c for c in left.containers if hasattr(c, "has_yerr"))
     means = bars.lines[0].get_xydata()
@@ -607,8 +608,9 @@ def test_every_value_is_foretold_from_all_others(name):
         own, variances = (np.array([part[k][0] for part in parts]) for k in (0, 1))
         mean = weights @ own
         std = np.sqrt(weights @ (variances + noises + (own - mean) ** 2))
-        assert means[i] == pytest.approx([sign * y[i], sign * mean], rel=1e-5, abs=1e-6)
-        assert np.ptp(ends[i]) == pytest.approx(4 * std, rel=1e-5)
+        low, foretold, high = state.belief.in_units(mean + np.array([-2.0, 0.0, 2.0]) * std)
+        assert means[i] == pytest.approx([sign * values[i], sign * foretold], rel=1e-5, abs=1e-6)
+        assert sorted(ends[i]) == pytest.approx(sorted([sign * low, sign * high]), rel=1e-5, abs=1e-6)
         assert off[i] == pytest.approx(sign * (y[i] - mean) / std, rel=1e-4, abs=1e-5)
     inside = int(np.sum(np.abs(off) <= 2))
     assert right.get_title() == f"{inside} of {len(y)} within two standard deviations"

@@ -292,6 +292,7 @@ class Campaign(AskAndTell):
     def predict(self, points: Any, of: str | None = None) -> Prediction:
         """Mean and standard deviation of f at a point, or at many: dictionaries, rows of an array, or a table.
 
+        Where values have a long tail, so that the model has a warp, it is the median and half of the range around it.
         of: the name of a constraint, whose mean and standard deviation are wanted in place of those of the value.
         """
         state, sign = self._record.optimizer().state, self._record.words.sign

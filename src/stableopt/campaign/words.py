@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -134,7 +134,9 @@ class Words:
         if self.model is None:
             if isinstance(self.noise, str) and self.noise != "robust":
                 raise ValueError(f'expected noise as a standard deviation above 0, or "robust", got {self.noise!r:.80}')
-            return replace(MODEL, robust=True) if isinstance(self.noise, str) else replace(MODEL, noise=self.noise)
+            if self.noise is None:
+                return MODEL
+            return Learned(robust=True) if isinstance(self.noise, str) else Learned(noise=self.noise)
         return self.model
 
 

@@ -1,7 +1,7 @@
 """The model of f: kernels, Gaussian processes, learning them. It knows nothing of uncertainty sets."""
 
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled, Sum
-from stableopt.model.beliefs import Belief, Mixture, TrackedMixture
+from stableopt.model.beliefs import Belief, Mixture, TrackedMixture, WarpedOnCandidates, WarpedPosterior
 from stableopt.model.checking import check_kernel
 from stableopt.model.fit import Fit, fit, log_likelihood, param_names, sample
 from stableopt.model.gp import GP, Bound, LinearMean, Posterior
@@ -9,6 +9,7 @@ from stableopt.model.hyperparameters import Gamma, LogNormal, LogUniform, Prior,
 from stableopt.model.kernels import SE, Categorical, Linear, Matern, Stationary
 from stableopt.model.learning import Learned
 from stableopt.model.tracked import TrackedPosterior
+from stableopt.model.warps import Warp
 
 __all__ = [
     "GP",
@@ -35,6 +36,9 @@ __all__ = [
     "Sum",
     "TrackedMixture",
     "TrackedPosterior",
+    "Warp",
+    "WarpedOnCandidates",
+    "WarpedPosterior",
     "check_kernel",
     "default_priors",
     "fit",
