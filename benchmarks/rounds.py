@@ -30,6 +30,7 @@ import numpy as np
 
 from stableopt import Integer, Learned, Optimizer, Parameters, Rectangle, Space, assess
 from stableopt.campaign.results import Answer
+from stableopt.campaign.words import MODEL
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.updates import with_belief
 
@@ -54,7 +55,7 @@ def f(Z: Any) -> Any:
 def run(name: str, t: int, seed: int) -> Optimizer:
     """A run with the defaults of `maximize` that was told t values at random points."""
     choices = {"algorithm": FRONT_DOOR.algorithm, "beta": FRONT_DOOR.beta, "explore": FRONT_DOOR.explore}
-    optimizer = Optimizer(*SETTINGS[name], Learned(), **choices, seed=seed)
+    optimizer = Optimizer(*SETTINGS[name], MODEL, **choices, seed=seed)
     points = optimizer.state.setting.region.points_space  # type: ignore[attr-defined]
     rows = points.rows(np.random.default_rng([seed, t]).random((t, len(points.parts))))
     optimizer.tell([points.decode(row) for row in rows], f(rows))
