@@ -211,8 +211,11 @@ def test_a_long_tail_leaves_the_stable_optimum_where_it_was():
 def test_a_colon_names_a_reporting_rule_only_before_a_word(tmp_path):
     record = {"problem": "sine", "seed": 0, "stable_value": PROBLEMS["sine"].stable_value}
     record["reports"] = [{"t": 20, "regret": {"own": 0.5, "expected": 0.25}}]
-    for method in ("ours", "ours-length=0.15:0.35"):
+    for method in ("ours", "ours-length=0.15:0.35", "chi", "paper"):
         results.path(tmp_path, "sine", method, 0).write_text(json.dumps(record))
+    both = results.load(tmp_path, ["sine"], ["chi", "paper"], tmp_path / "nothing is kept")
+    assert results.regrets(both, "sine", "chi", 20)[0] == 0.5, "a variation of ours has its own rule"
+    assert results.regrets(both, "sine", "paper", 20)[0] == 0.25, "a rival has the best of its rules"
     names = ["ours", "ours:expected", "ours-length=0.15:0.35", "ours-length=0.15:0.35:expected"]
     runs = results.load(tmp_path, ["sine"], names, tmp_path / "nothing is kept")
     assert [results.regrets(runs, "sine", name, 20)[0] for name in names] == [0.5, 0.25, 0.5, 0.25]
