@@ -50,7 +50,7 @@ MODULES = {
     "model": {"Kernel", "SE", "Matern", "Linear", "Categorical", "Stationary", "Sum", "Product", "Scaled", "OnColumns"}
     | {"check_kernel", "GP", "LinearMean", "Posterior", "TrackedPosterior", "Mixture", "TrackedMixture", "Bound"}
     | {"fit", "sample", "log_likelihood", "param_names", "Fit", "Prior", "LogNormal", "Gamma", "LogUniform"}
-    | {"default_priors", "Learned", "Belief"},
+    | {"default_priors", "Learned", "Belief", "Warp", "WarpedPosterior", "WarpedOnCandidates"},
     "maxmin": {"Choice", "Hints", "Solver", "Smooth", "ContinuousMaxMin", "SpaceRegion", "ListedMaxMin", "Listing"}
     | {"Decision"},
     "plots": {
