@@ -65,6 +65,7 @@ class StationaryBound:
         self._rows = max(128, _TOGETHER // (t * len(parts)))
         self._scale = np.array([form.scale / unit for form in forms])
         self._scaled = first.X / self._scale[:, None]
+        self._relative = _relative(self._scale)
         with np.errstate(over="ignore", divide="ignore", under="ignore"):
             self._inverse_squares = np.minimum(self._scale**-2.0, _STEEPEST)
         self._observed = np.ascontiguousarray(first.X.T)[:, None]
@@ -175,25 +176,30 @@ class StationaryBound:
         return K, H
 
     def _squared_distances(self, Z: Array) -> Array:
-        """s² (S, n, t). At a few points, all posteriors weigh the same squares; else each has its own distances."""
-        (n, p), t = Z.shape, len(self._ones_x)
-        if len(self._scale) > 1 and n * p * t <= _TOGETHER:
+        """s² (S, n, t), or (1, n, t) of the first posterior if those of the others are multiples of it.
+
+        At a few points, all posteriors weigh the same squares; else each has its own distances.
+        """
+        (n, p), t, count = Z.shape, len(self._ones_x), len(self._scale) if self._relative is None else 1
+        if count > 1 and n * p * t <= _TOGETHER:
             squares = Z.T[:, :, None] - self._observed
             squares *= squares
             return np.asarray(np.matmul(self._inverse_squares, squares.reshape(p, n * t))).reshape(-1, n, t)
-        s = np.empty((len(self._scale), n, t))
-        for own, scale, observed in zip(s, self._scale, self._scaled, strict=True):
+        s = np.empty((count, n, t))
+        for own, scale, observed in zip(s, self._scale, self._scaled, strict=False):
             self._distances(Z / scale, observed, "sqeuclidean", out=own)
         return s
 
     def _of_distance(self, s: Array, slopes: bool) -> tuple[Array, Array]:
         """The same without categories, from s², which is overwritten."""
         if self._order == math.inf:
-            np.negative(s, out=s)
+            s = np.negative(s, out=s) if self._relative is None else s * -(self._relative**2)
             K = np.exp(s, out=s)
             return K, K
         np.minimum(s, 1e8, out=s)  # g is 0 in floating point there, and 0 · inf further on
         np.sqrt(s, out=s)
+        if self._relative is not None:
+            s = s * self._relative
         decay = np.negative(s)
         np.exp(decay, out=decay)
         H = s + 1
@@ -218,6 +224,16 @@ def total(means: Array, variances: Array, weights: Sequence[float] = ()) -> tupl
     """Mean and variance of a mixture from those of its parts (S, n)."""
     mean = average(means, weights)
     return mean, average(variances, weights) + average(np.square(means - mean), weights)
+
+
+def _relative(scale: Array) -> Array | None:
+    """What s of the first posterior is multiplied by for all of them (S, 1, 1), where lengthscales share a factor."""
+    if len(scale) == 1:
+        return None
+    finite = np.isfinite(scale[0])
+    factors = scale[0, finite] / scale[:, finite]
+    alike = (np.isfinite(scale) == finite).all() and finite.any() and np.ptp(np.log(factors), axis=1).max() < 1e-12
+    return factors[:, :1, None] if alike else None
 
 
 class _Form(NamedTuple):

@@ -177,7 +177,7 @@ class ConstrainedSearch:
         the merit where they are says little: each gets a climb of its own, which may go far.
         """
         fixed = ~self.oracle.movable
-        if self.best is None or not fixed.any() or self.alone._all is not None:
+        if self.best is None or not fixed.any() or self.alone.all is not None:
             return
         begun: set[tuple[float, ...]] = set()
         for _ in range(_JUMPS):
@@ -302,7 +302,7 @@ class Scanned:
         region = alone.region
         filling = region.decisions(decisions, alone.seed)
         self.X, self.filling = np.vstack([filling, region.clip(also)]), len(filling)
-        S = alone._scan.first
+        S = alone.scan.first
         rows = np.repeat(self.X, len(S), axis=0)
         Z = region.points(rows, region.project(rows, np.tile(S, (len(self.X), 1))))
         values = [F(Z) for F in functions]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -49,17 +50,38 @@ class Prepared:
             raise ValueError(f"expected a budget of at least 1 evaluated point, got {budget}")
         self.region, self.budget, self.seed, self.least = region, budget, seed, least
         self.plan = Plan(region, budget, least, brief)
-        self.spread = region.scenarios(self.plan.full(1).scan, seed)
-        self._scan = Scan(self.plan, self.spread, seed)
-        self._all = region.decisions(budget // 2, seed) if region.count <= budget // 2 else None
-        # Where discrete values have few combinations, all of them are scanned; a suggestion makes do with less.
-        needed = self._all is None and region.choices > COMBINED and not (brief and region.few)
+
+    # Made when they are needed: who asks for a suggestion alone never needs those of a report.
+
+    @cached_property
+    def spread(self) -> Array:
+        """Scenarios that are tried for every decision."""
+        return self.region.scenarios(self.plan.full(1).scan, self.seed)
+
+    @cached_property
+    def scan(self) -> Scan:
+        return Scan(self.plan, self.spread, self.seed)
+
+    @cached_property
+    def all(self) -> Array | None:
+        """All decisions, where they are few."""
+        few = self.region.count <= self.budget // 2
+        return self.region.decisions(self.budget // 2, self.seed) if few else None
+
+    @cached_property
+    def relaxed(self) -> ContinuousMaxMin | None:
+        """The search in which whole numbers are real, where discrete values have many combinations.
+
+        Where they have few, all of them are scanned; a suggestion makes do with less.
+        """
+        region, brief = self.region, self.plan.brief
+        needed = self.all is None and region.choices > COMBINED and not (brief and region.few)
         relaxed = region.relaxed if needed else None
-        self.relaxed = None if relaxed is None else ContinuousMaxMin(relaxed, budget, seed, least, brief=brief)
+        return None if relaxed is None else ContinuousMaxMin(relaxed, self.budget, self.seed, self.least, brief=brief)
 
     def climbed(self, inner: InnerSearch, starts: Array, *, enough: bool = False) -> list[Ascended]:
         """The decisions of a front after a scan, perhaps of starts alone, and an ascent, group by group."""
-        front = self._scan.front(inner, starts, enough=enough)
+        front = self.scan.front(inner, starts, enough=enough)
         first = [front.X[rows[:_REMEMBERED]] for rows in inner.oracle.groups(front.X)]
         scanned = [Bounded(*(part[rows] for part in front.scanned)) for rows in inner.oracle.groups(front.scanned.X)]
         inner.oracle.budget.reserve(0.75)  # the values of a scan come in large batches and cost little
@@ -126,7 +148,7 @@ class ContinuousMaxMin(Prepared):
     def maximins(self, functions: Sequence[Smooth], hints: Sequence[Hints[Row]]) -> list[Choice[Row]]:
         from stableopt.maxmin.search.several import Several, best_of_each
 
-        if self._all is not None or len(functions) == 1 or len({each.enough for each in hints}) > 1:
+        if self.all is not None or len(functions) == 1 or len({each.enough for each in hints}) > 1:
             return [self.maximin(F, own) for F, own in zip(functions, hints, strict=True)]
         known = np.concatenate([self.known(own) for own in {id(own): own for own in hints}.values()])
         starts = self.rows(list(dict.fromkeys(decision for own in hints for decision in own.decisions)))
@@ -178,8 +200,8 @@ class ContinuousMaxMin(Prepared):
 
     def _search(self, F: Smooth, starts: Array, known: Array, enough: bool = False) -> Candidate:
         """The best decision; ``starts`` (k, d) may be good ones, ``known`` (t, P) may be points of worst cases."""
-        if self._all is not None:
-            return self._leading(self._all, F, known)[0][1]
+        if self.all is not None:
+            return self._leading(self.all, F, known)[0][1]
         starts = self.region.clip(starts)
         inner = self.inner(F, known)
         if enough and self.plan.brief:

@@ -65,9 +65,9 @@ class JointMaxMin(ContinuousMaxMin):
 
     def __init__(self, alone: ContinuousMaxMin, functions: int, budget: int) -> None:
         super().__init__(Attacked(alone.region, functions), budget, alone.seed, alone.least, brief=alone.plan.brief)
-        self.alone, self.plan = alone, replace(self.plan, patient=True)
-        self.spread = with_every_number(alone.spread, functions)
-        self._scan.spread, self._scan.first = self.spread, with_every_number(alone._scan.first, functions)
+        scan, self.alone, self.plan = self.scan, alone, replace(self.plan, patient=True)
+        self.spread = scan.spread = with_every_number(alone.spread, functions)
+        scan.first = with_every_number(alone.scan.first, functions)
         if alone.relaxed is not None and self.relaxed is not None:
             self.relaxed = JointMaxMin(alone.relaxed, functions, budget)
 
