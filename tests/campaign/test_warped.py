@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 import stableopt as so
+from stableopt.loop.asking import other_point, teaches
+from stableopt.loop.outputs import tells
+from stableopt.maxmin.solver import Choice
 
 RANGES = [(0, 1), (0, 1)]
 
@@ -80,6 +83,74 @@ def test_limits_of_a_quantity_with_a_long_tail():
     assert found.feasible == "certified" and high <= 20.0
     assert low - 0.5 <= truth <= high + 0.5
     assert sum(found.decision) < 1.2 * 1.05 + 0.2  # about 0.7, and 0.05 to the corner
+
+
+def told(noise=None, repeats=1):
+    """A campaign with values that have a long tail at the top, along one range."""
+    campaign, rng = so.Campaign([(0, 1)], 0.05, seed=0), np.random.default_rng(0)
+    for x in np.tile(np.linspace(0, 1, 20), repeats):
+        campaign.tell([x], np.exp(3 * np.sin(6 * x)) + 0.5 * rng.standard_normal(), noise=noise)
+    state = campaign.result.optimizer.state
+    assert state.belief.warp is not None
+    return state
+
+
+def test_a_noise_that_is_told_is_compared_in_the_units_of_the_model():
+    """High values are known better than a noise of their size says: in latent values it is small there."""
+    state = told(noise=1.5, repeats=2)
+    points = [(x,) for x in np.linspace(0, 1, 101)]
+    mean, variance = state.latent(points)
+    noise = 1.5 * state.belief.warp.slope(state.belief.in_units(mean))
+    expected = [
+        tells(float(std), float(own), state.scale(state.objective))
+        for std, own in zip(np.sqrt(variance), noise, strict=True)
+    ]
+    assert [teaches(state, z) for z in points] == expected
+    assert 0 < np.mean(expected) < 1
+
+
+def test_another_point_is_that_of_the_largest_quantile():
+    state = told()
+    decision = (0.5,)
+    taken = [(x,) for x in np.linspace(0.44, 0.56, 121)]  # all that it can turn into
+    for beta in (4.0, 25.0, 400.0):
+        bold = state.bolder(beta)
+        free = bold.setting.candidates(without=taken, draw=bold.t)
+        best = free[int(np.argmax(bold.posterior.bounds(free, beta**0.5)[1]))]
+        assert other_point(bold, Choice(decision, (0.5,)), taken).point == best
+
+
+def test_what_does_not_matter_is_the_noise_where_the_decision_is_worst():
+    """Noise of 15 % is large where values are large: not the same everywhere, as that of latent values is."""
+    rng = np.random.default_rng(0)
+
+    def noisy(x):
+        return float(np.exp(1.5 * (np.sin(5 * x[0]) + np.cos(4 * x[1]))) * (1 + 0.15 * rng.standard_normal()))
+
+    found = so.maximize(noisy, RANGES, 0.05, evaluations=30, seed=1)
+    state = found.optimizer.state
+    noise = state.belief.likely.noise
+    worst = state.certificate(found.report.decision_index).worst.point
+    around = state.belief.in_units(state.latent([worst])[0] + noise * np.array([-1.0, 1.0]))
+    assert found.done().eta == pytest.approx(np.ptp(around) / 2)
+    assert found.done().eta > 1.5 * noise
+
+
+def test_a_limit_that_is_very_far_away_says_nothing():
+    grid = so.Grid([np.linspace(0, 1, 9)] * 2)
+
+    def run(lower):
+        limits = [so.Constraint("y", lower=lower, upper=20.0, model=so.Learned(warp=True))]
+        optimizer = so.Optimizer(grid, so.Ball(0.13), so.Learned(), constraints=limits)
+        measured = {"y": np.exp(3 / (0.3 + grid.points @ [1.0, 0.7]))}
+        optimizer.tell(grid.points, grid.points.sum(axis=1), measured=measured)
+        assert optimizer.state.constraints[0].output.belief.warp.power < 1
+        return optimizer.report()
+
+    near, far = run(-1e3), run(-1e12)
+    assert far.decision.tolist() == near.decision.tolist() and far.feasible == near.feasible
+    for one, other in zip(near.constraints[0].lowest, far.constraints[0].lowest, strict=True):
+        assert other == pytest.approx(one, rel=1e-3)
 
 
 def test_on_a_list_all_bounds_are_exact():

@@ -1,6 +1,7 @@
 """Warps: the transformation against SciPy, bounds that are quantiles in the units of y, and a search among latents."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,27 @@ def test_one_value_in_another_unit_is_no_long_tail():
     X, y = data(lambda w: w)
     y[3] *= 1000
     assert learned(X, y).warp is None
+
+
+@pytest.mark.parametrize("usual", [0.3, 1 / 3, 7.7, 333.33, -1e-9])
+def test_equal_values_and_one_other_have_no_long_tail(usual):
+    """The deviation of the others is rounding, and would choose a power by chance."""
+    for t in range(8, 36, 3):
+        y = np.full(t, usual)
+        y[3] += 5.0
+        X = np.random.default_rng(t).random((t, 2))
+        assert likeliest(so.SE([0.4, 0.4]), np.full(t, 0.1), X, (y - y.mean()) / y.std()) == 1.0
+
+
+def test_the_noise_of_an_observation_depends_on_its_value():
+    belief = learned(*data(lambda w: np.exp(1.5 * w)))
+    assert belief.warp is not None and belief.warp.power < 1
+    for y in (0.5, 3.0, 9.0):
+        small = replace(belief, gps=(replace(belief.likely, noise=1e-5),), weights=())
+        assert small.noise_at(float(belief.warp(y))) == pytest.approx(1e-5 / belief.warp.slope(y), rel=1e-3)
+    assert belief.noise_at(float(belief.warp(9.0))) > belief.noise_at(float(belief.warp(0.5)))
+    plain = replace(belief, warp=None)
+    assert plain.noise_at(3.0) == pytest.approx(plain.likely.noise)
 
 
 def test_bounds_are_quantiles_with_their_gradient():

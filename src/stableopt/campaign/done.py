@@ -86,7 +86,8 @@ def done(state: State, decision: Any, health: Health, eta: float | None) -> Done
         return Done(math.nan if eta is None else float(eta), health, None)
     if eta is None:
         y = [r.y for r in state.valued]
-        eta = max(_MATTERS * (max(y) - min(y)), state.belief.likely.noise)
+        mean, _ = state.latent([state.certificate(decision).worst.point])  # with a warp, noise depends on the value
+        eta = max(_MATTERS * (max(y) - min(y)), state.belief.noise_at(float(mean[0])))
     return Done(float(eta), health, prospects(state, decision))
 
 

@@ -105,11 +105,11 @@ def other_point(state: State[Index], choice: Choice[Index], taken: Sequence[Inde
         return choice
     own = setting.candidates(decision, without=taken, draw=state.t)
     if len(own):
-        return Choice(decision, own[int(np.argmax(state.moments(own)[1]))])
+        return Choice(decision, own[int(np.argmax(state.latent(own)[1]))])
     free = setting.candidates(without=taken, draw=state.t)
     if not len(free):
         return choice
-    mean, variance = state.moments(free)
+    mean, variance = state.latent(free)
     other = free[int(np.argmax(mean + math.sqrt(state.explore) * np.sqrt(variance)))]
     return Choice(state.decision_of(other), other)
 

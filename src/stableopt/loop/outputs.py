@@ -29,6 +29,7 @@ from stableopt.model.beliefs import Belief
 from stableopt.model.learning import Learned
 
 Level = Literal["lower", "mean", "upper", "exploring"]
+_FAR = 1e6  # units of a warp: no value is as far from the others
 _NARROW = 1e-3  # of s_k: a width below this is as good as none
 _HARDLY = -0.5  # a score: in 1 of 10 cases all limits are kept, with β^{1/2} = 2.5
 _HALF = 0.5  # of the noise: what is known as well as this is known
@@ -80,8 +81,10 @@ class Output(ReadOnly, Generic[Index]):
         """Whether a measurement at this point, with the model's noise or this one, would tell anything worth it."""
         if self.posterior is None:
             return True
-        noise = self.belief.likely.noise if noise is None else noise
-        return tells(math.sqrt(float(self.posterior.latent([point])[1][0])), noise, scale)
+        mean, variance = self.posterior.latent([point])
+        own = None if noise is None else self.belief.latent_values(self.belief.in_units(mean), [noise])[1]
+        known = self.belief.likely.noise if own is None else float(own[0])
+        return tells(math.sqrt(float(variance[0])), known, scale)
 
     def scale(self, X: Array) -> float:
         """The prior's standard deviation, in the mean over these rows: what is much or little for this quantity."""
@@ -157,8 +160,15 @@ class Limit(NamedTuple, Generic[Index]):
 
     @property
     def edge(self) -> float:
-        """The limit as a latent value."""
-        return float(self.limited.output.belief.latent_values([self.side.limit])[0][0])
+        """The limit as a latent value.
+
+        One that is very far from all values, as some are that say "none", would cost a margin all its digits.
+        """
+        belief, limit = self.limited.output.belief, self.side.limit
+        if belief.warp is None:
+            return limit
+        far = _FAR * belief.warp.unit
+        return float(np.clip(belief.warp(limit), belief.warp.centre - far, belief.warp.centre + far))
 
     def margin(self, level: Level) -> object:
         """The margin in the form that the setting's solver takes."""

@@ -64,6 +64,8 @@ class Aspect(NamedTuple):
     """Numbers of the points of all contenders, one contender after the other."""
     starts: Indices
     """Where those of each contender begin (n,)."""
+    edge: float
+    """The limit as a latent value."""
     units: Callable[[Array], Array]
     """Latent values of the quantity in its own units."""
 
@@ -79,6 +81,11 @@ class Aspect(NamedTuple):
     def smallest(self, values: Array, width: Array | float = 0.0) -> Array:
         """Of latent values (..., m) of the quantity, the smallest margin of each contender (..., n), plus a width."""
         return np.minimum.reduceat(self.margins(values, width)[..., self.members], self.starts, axis=-1)
+
+    def inside(self, values: Array, width: Array) -> Array:
+        """The same in units of the prior, as latent values: those of several limits can be compared."""
+        margins = self.side.sign * (values - self.edge) + width
+        return np.asarray(np.minimum.reduceat(margins[..., self.members], self.starts, axis=-1) / self.scale)
 
     def margins(self, values: Array, width: Array | float = 0.0) -> Array:
         """The margins of latent values, with a width that leads away from the limit."""
@@ -165,12 +172,12 @@ class Prospects(ReadOnly):
 
     def _promising(self, game: Sequence[Playing], explore: Sequence[float]) -> int:
         """Alg. 1, line 2: the best ucb of those that may keep all limits, or the one that comes closest."""
-        pairs = zip(self.aspects, explore, strict=True)
+        pairs = list(zip(self.aspects, explore, strict=True))
         upper = [a.smallest(game[a.quantity].mean, c * game[a.quantity].std) for a, c in pairs]
         kept = self._kept(upper)
         if kept.max() > -math.inf:
             return int(np.argmax(kept))
-        closest = [u / a.scale for a, u in zip(self.aspects[1:], upper[1:], strict=True)]
+        closest = [a.inside(game[a.quantity].mean, c * game[a.quantity].std) for a, c in pairs[1:]]
         return int(np.argmax(np.min(closest, axis=0)))
 
     def _doubtful(self, game: Sequence[Playing], d: int) -> int:
@@ -209,16 +216,16 @@ def prospects(state: State[Any], decision: Any) -> Prospects:
     places = [own, *(rivals if len(rivals) <= most else _apart(state, rivals, most))]
     number = {z: i for i, z in enumerate(dict.fromkeys(z for each in places for some in each.points for z in some))}
 
-    def aspect(k: int, quantity: int, side: Side, scale: float, betas: tuple[float, float]) -> Aspect:
+    def aspect(k: int, quantity: int, side: Side, edge: float, scale: float, betas: tuple[float, float]) -> Aspect:
         members = np.array([number[z] for each in places for z in each.points[k]], dtype=np.intp)
         starts = np.cumsum([0, *(len(each.points[k]) for each in places[:-1])]).astype(np.intp)
         certify, explore = map(math.sqrt, betas)
         output = state.objective if quantity == 0 else state.constraints[quantity - 1].output
-        return Aspect(quantity, side, scale, certify, explore, members, starts, output.belief.in_units)
+        return Aspect(quantity, side, scale, certify, explore, members, starts, edge, output.belief.in_units)
 
-    value = aspect(0, 0, Side(1.0, 0.0), state.scale(state.objective), (state.beta, state.explore))
+    value = aspect(0, 0, Side(1.0, 0.0), 0.0, state.scale(state.objective), (state.beta, state.explore))
     kept = [
-        aspect(k, 1 + state.constraints.index(m.limited), m.side, m.scale, (m.limited.beta, m.limited.explore))
+        aspect(k, 1 + state.constraints.index(m.limited), m.side, m.edge, m.scale, (m.limited.beta, m.limited.explore))
         for k, m in enumerate(limits, start=1)
     ]
     return Prospects(state, [each.decision for each in places], list(number), [value, *kept])

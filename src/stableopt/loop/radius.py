@@ -16,6 +16,7 @@ Each step is one max-min at another tolerance, and few are needed. On lists the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple
@@ -47,9 +48,14 @@ Goals = Sequence[object]
 
 
 def goals(state: State[Index], at_least: float, level: Level) -> Goals:
-    """What must be 0 or more, by this bound: the value above the specification, and all limits."""
-    bounds = {"lower": lambda: state.lcb, "mean": lambda: state.posterior.bound(0.0), "upper": lambda: state.ucb}
-    F = bounds[level]() if level in bounds else state.exploring
+    """What must be 0 or more, by this bound: the value above the specification, and all limits.
+
+    With a warp they are those of latent values, as margins are.
+    """
+    certify, explore = math.sqrt(state.beta), math.sqrt(state.explore)
+    c = {"lower": -certify, "mean": 0.0, "upper": certify, "exploring": explore}[level]
+    F = state.posterior.latent_bound(c)
+    at_least = float(state.belief.latent_values(at_least)[0])
     if not state.constraints:
         return [affine(F, 1.0, -at_least)]
     scale = state.scale(state.objective)  # as margins are in units of their priors, too

@@ -315,6 +315,11 @@ class Belief(Value):
         """Latent values in the units of y."""
         return latent if self.warp is None else self.warp.inverse(latent)
 
+    def noise_at(self, latent: float) -> float:
+        """The standard deviation of an observation in the units of y, where the latent value is this."""
+        low, high = self.in_units(latent + self.likely.noise * np.array([-1.0, 1.0]))
+        return float(high - low) / 2
+
     def noise_of(self, t: int, noise: ArrayLike | None = None) -> Array | None:
         """The noise of the first t observations, from what they came with: those that are doubtful have more."""
         doubt = np.array([np.nan if n is None else n for n in self.noises[:t]])

@@ -28,6 +28,7 @@ from stableopt.model.algebra import Kernel, Scaled
 POWERS = (0.0, 0.5, 1.0, 1.5, 2.0)
 _PRIOR = 1.0  # of a power: its log density falls by so much times (λ − 1)²
 _WORTH = 4.0  # observations, that the variance of the outputs is known from before any
+_VARIES = 1e-9  # of standardised values: a deviation below this is rounding
 _LARGEST = 600.0  # an argument of exp that is still a number
 
 
@@ -113,7 +114,7 @@ def likeliest(kernel: Kernel, noise: Array, X: Array, y: Array) -> float:
     warps = [Warp(power, 0.0, 1.0) for power in POWERS]
     latent = np.array([warp(y) for warp in warps])
     sizes = latent.std(axis=1)
-    if not (sizes > 0).all():
+    if not (sizes > _VARIES).all():  # equal values, but for rounding, say nothing
         return 1.0
     latent = (latent - latent.mean(axis=1, keepdims=True)) / sizes[:, None]
     white, _ = lapack.dtrtrs(L, np.column_stack([*latent, np.ones(t)]), lower=1)
