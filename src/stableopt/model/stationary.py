@@ -30,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from stableopt.base.arrays import Array
 from stableopt.model.algebra import Kernel, OnColumns, Product, Scaled
@@ -81,9 +81,9 @@ class StationaryBound:
         self._known = 4e-16 * self._variance  # a variance below is 0 but for rounding
         self._whitened = np.array([part.whitened[:, None] for part in parts])
         inverses = [np.tril(lapack.dtrtri(part.factor, lower=1)[0]) for part in parts]
-        self._inverse = self._variance[:, :, None] * np.array(inverses)
-        self._root = np.ascontiguousarray(self._inverse.transpose(0, 2, 1))
-        self._alpha = np.matmul(self._whitened.transpose(0, 2, 1), self._inverse)
+        inverse = self._variance[:, :, None] * np.array(inverses)
+        self._inverse = [np.asfortranarray(part) for part in inverse]
+        self._alpha = np.matmul(self._whitened.transpose(0, 2, 1), inverse)
 
     @classmethod
     def of(cls, parts: Sequence[Ingredients], weights: Sequence[float] = ()) -> Self | None:
@@ -120,7 +120,7 @@ class StationaryBound:
             parts = [self.with_gradient(Z[some], own[some]) for some in self._batches(len(Z))]
             return np.concatenate([v for v, _ in parts]), np.concatenate([g for _, g in parts])
         K, H = self._kernel(Z, slopes=True)
-        V, means, variances = self._moments(K)
+        V, means, variances = self._moments(K.copy() if K is H else K)
         mean, std = self._mixed(means, variances)
         slope = np.divide(np.negative(c), std, out=np.zeros(len(std)), where=std > 0)
         alpha = self._alpha
@@ -130,7 +130,7 @@ class StationaryBound:
         else:
             slope = slope[None]
         V *= slope[:, :, None]
-        W = np.matmul(V, self._inverse)
+        W = self._multiplied(V, transposed=True)
         W += alpha
         W *= H
         sums = np.matmul(W.reshape(-1, W.shape[2]), self._ones_x).reshape(*W.shape[:2], -1)
@@ -144,9 +144,15 @@ class StationaryBound:
     def _batches(self, n: int) -> list[slice]:
         return [slice(start, start + self._rows) for start in range(0, n, self._rows)]
 
+    def _multiplied(self, rows: Array, *, transposed: bool) -> Array:
+        """Rows (S, n, t) times L⁻ᵀ, or times L⁻¹, in their place: half of the work of a product with any matrix."""
+        for own, inverse in zip(rows, self._inverse, strict=True):
+            blas.dtrmm(1.0, inverse, own.T, lower=1, trans_a=transposed, overwrite_b=1)
+        return rows
+
     def _moments(self, K: Array) -> tuple[Array, Array, Array]:
-        """V, means and variances of all posteriors."""
-        V = np.matmul(K, self._root)
+        """V, means and variances of all posteriors; V takes the place of K."""
+        V = self._multiplied(K, transposed=False)
         variances = self._variance - np.einsum("ijk,ijk->ij", V, V)
         variances[variances <= self._known] = 0.0
         means = np.matmul(V, self._whitened)[:, :, 0]
