@@ -1,7 +1,8 @@
-"""What all tests share: deterministic Hypothesis examples, and plots that need no screen."""
+"""What all tests share: deterministic Hypothesis examples, plots that need no screen, and brief searches."""
 
 import os
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -10,3 +11,9 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 # Read when matplotlib is first imported, here or in a subprocess.
 os.environ["MPLBACKEND"] = "Agg"
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Searches with less effort, for promises that do not depend on it."""
+    monkeypatch.setattr("stableopt.loop.space.usual_budget", lambda dim, **_: 2000)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,13 @@ import stableopt
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "stableopt"
+
+
+@cache
+def nodes(source: str) -> list[ast.AST]:
+    """All nodes of a file, which is parsed once for all that is asked about it."""
+    return list(ast.walk(ast.parse(source)))
+
 
 # What each room may import besides itself. The model and the sets do not know each other: they meet in the loop.
 LAYERS = {
@@ -78,7 +86,7 @@ def test_every_package_that_is_imported_is_installed_for_users():
     declared = {re.split(r"[\[<>=;~ ]", each)[0] for each in wanted}
     missing = {}
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path.read_text(encoding="utf-8")):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             for package in {name.split(".")[0] for name in names} - sys.stdlib_module_names - BROUGHT - {"stableopt"}:
@@ -99,15 +107,14 @@ MODULES = {
 def imports(source: str, path: Path, *, top: bool = False) -> Iterator[tuple[int, str]]:
     """(line, module) of every import of stableopt in a file; with ``top``, of those outside functions only."""
     package = ["stableopt", *path.relative_to(SOURCE).parent.parts]
-    tree = ast.parse(source)
     inner = {
         id(part)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
+        for node in nodes(source)
+        if top and isinstance(node, ast.FunctionDef)
         for part in ast.walk(node)
         if isinstance(part, ast.Import | ast.ImportFrom)
     }
-    for node in ast.walk(tree):
+    for node in nodes(source):
         if top and id(node) in inner:
             continue
         if isinstance(node, ast.Import):
@@ -197,7 +204,7 @@ def test_no_chain_of_imports_is_long():
 
 def defined(kind: type[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path.read_text(encoding="utf-8")):
             if isinstance(node, kind):
                 yield f"{path.relative_to(SOURCE)}: {node.name}", node
 

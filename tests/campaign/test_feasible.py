@@ -100,6 +100,7 @@ def test_on_a_list_the_certified_decision_is_that_of_brute_force():
     assert result.feasible == "certified" and np.allclose(result.decision, best)
 
 
+@pytest.mark.usefixtures("quick")
 def test_whole_numbers_and_an_environment():
     """n equal bars of thickness w under a load that nobody knows."""
 
@@ -155,9 +156,14 @@ def test_where_no_decision_keeps_the_limits_the_answer_says_so():
     assert "stress goes above 0.5 (limit 0.5)" in str(hopeless)
 
 
-def test_a_target_counts_only_for_a_certified_decision():
-    result = lightest(evaluations=24, target=1e9)
+@pytest.mark.usefixtures("quick")
+def test_a_target_counts_only_for_a_certified_decision(found):
+    seen = []
+    result = lightest(evaluations=17, target=1e9, data=found.evaluations[:7], callback=seen.append)
     assert result.stopped == "target" and result.feasible == "certified"
+    assert seen[0].feasible != "certified"
+    # Nor does one count where a model that was learned is in doubt.
+    assert not any(earlier.feasible == "certified" and earlier.healths["stress"].trusted for earlier in seen[:-1])
 
 
 def test_a_campaign_goes_on_from_its_file_and_predicts_constraints(tmp_path):
@@ -183,6 +189,7 @@ def test_a_campaign_goes_on_from_its_file_and_predicts_constraints(tmp_path):
     assert campaign.result.constraints["stress"].margin[0] < found.constraints["stress"].margin[0]
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_constraint_that_was_never_measured_is_said(found):
     campaign = so.Campaign(
         {"x": (0.0, 1.0)},
@@ -251,6 +258,7 @@ def test_a_decision_that_breaks_a_limit_is_not_called_the_likeliest(found):
     assert "breaks a limit, but others may keep all of them" in dict(kept.lines(broken))["limits"]
 
 
+@pytest.mark.usefixtures("quick")
 def test_contenders_are_those_that_may_keep_all_limits_in_every_corner():
     def f(point):
         return {"v": (np.log(point["k"]) - 0.5) ** 2 + (point["t"] - 2) ** 2, "s": point["k"] * point["t"]}
@@ -261,6 +269,7 @@ def test_contenders_are_those_that_may_keep_all_limits_in_every_corner():
     assert len(contenders) and found.state.limits.smallest_of(contenders, "upper").min() >= 0
 
 
+@pytest.mark.usefixtures("quick")
 def test_what_hardly_can_keep_a_limit_is_not_chosen_for_being_unknown():
     """10/(a b) is at least 1.1, and must be at most ½: of all decisions, (3, 3) comes closest."""
     rng = np.random.default_rng(1)
@@ -331,6 +340,7 @@ def test_of_two_limits_the_one_that_is_broken_for_certain_is_named():
     assert "c goes below -1 " in str(result) and "above 0.2" not in str(result)
 
 
+@pytest.mark.usefixtures("quick")
 def test_what_breaks_a_limit_for_certain_does_so_whatever_else_is_unknown():
     campaign = so.Campaign([(0.0, 1.0)], 0.05, constraints={"s": (None, 1.0), "t": (None, 1.0)})
     for x in (0.1, 0.3, 0.5, 0.7, 0.9, 0.2, 0.4, 0.6, 0.8, 1.0):
