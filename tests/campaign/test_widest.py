@@ -122,6 +122,7 @@ def test_on_a_cone_the_factor_is_known(on_a_cone):
     assert "widest" in on_a_cone._repr_html_()
 
 
+@pytest.mark.usefixtures("quick")
 def test_limits_are_kept_as_far_as_the_specification():
     """Within r of a decision d, the cone needs r <= 0.25 - |d - 0.6| and the limit r <= 0.7 - d: most at d = 0.525."""
     for domain, evaluations, near in ((so.Grid.linspace(0, 1, 81), 14, 0.026), (so.Space([(0.0, 1.0)]), 14, 0.05)):
@@ -169,6 +170,7 @@ def test_a_run_goes_on_from_its_file_and_is_the_same(tmp_path):
     assert copy.ask().point == whole.optimizer.ask().point
 
 
+@pytest.mark.usefixtures("quick")
 def test_workers_failures_and_an_environment_are_no_obstacle():
     def f(point):
         if point["a"] > 0.95:
@@ -213,6 +215,7 @@ def test_bad_questions_are_refused_before_anything_is_measured():
     refused(lambda: OptimisticFactor(math.nan), ValueError, "expected at_least", "got nan")
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_specification_that_everything_keeps_is_said_without_infinity():
     found = so.widest(lambda p: -((p["x"] - 0.3) ** 2), {"x": (0, 1)}, {"x": 0.1}, at_least=-5, evaluations=8, seed=0)
     assert "that is all that fits" in str(found) and "inf" not in str(found)
