@@ -61,7 +61,7 @@ SPACES = {
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Searches with less effort, where the promise does not depend on it."""
-    monkeypatch.setattr(search, "usual_budget", lambda dim, **_: 2000)
+    monkeypatch.setattr(search, "usual_budget", lambda dim, **_: 500)
 
 
 USUAL = search.usual_budget

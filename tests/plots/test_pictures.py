@@ -114,7 +114,7 @@ def _quick_searches():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("stableopt.plots.landscapes._SIDE", 9)
         patch.setattr("stableopt.plots.sections._ACROSS", 21)
-        patch.setattr("stableopt.loop.space.usual_budget", lambda dim, **_: 1500)
+        patch.setattr("stableopt.loop.space.usual_budget", lambda dim, **_: 500)
         yield
 
 
