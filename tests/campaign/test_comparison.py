@@ -133,6 +133,7 @@ def test_it_is_shown_as_a_table():
     assert "<table>" in comparison._repr_html_() and repr(comparison).startswith("Comparison(")
 
 
+@pytest.mark.usefixtures("quick")
 def test_bad_questions_are_refused_with_what_to_do():
     answer = slope()
     refused(lambda: answer.compare("gaussian"), ValueError, 'expected perturbations as "uniform"', "got 'gaussian'")
@@ -140,7 +141,9 @@ def test_bad_questions_are_refused_with_what_to_do():
     refused(lambda: answer.compare(samples=0), ValueError, "expected samples", "got 0")
     refused(lambda: answer.compare([[1.0, 2.0]]), ValueError, "rows of 1 numbers", "got an array of shape (1, 2)")
     refused(lambda: answer.compare(lambda rng, n: [math.nan]), ValueError, "rows of 1 numbers", "got")
-    own = so.Within(lambda x, z: abs(x - z).max() < 0.1, lambda x, z: x + np.clip(z - x, -0.1, 0.1))
+    own = so.Within(
+        lambda X, Z: (abs(X - Z) < 0.1).all(axis=1), lambda X, Z: X + np.clip(Z - X, -0.1, 0.1), vectorized=True
+    )
     mine = so.assess({"a": [0.1, 0.9], "value": [1.0, 2.0]}, {"a": (0, 1)}, own)
     refused(mine.compare, ValueError, "expected samples or a function", "got 'uniform'")
     assert mine.compare([[0.05], [-0.05]]).perturbation == "as given"
