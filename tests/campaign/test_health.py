@@ -12,6 +12,8 @@ from stableopt.campaign.health import health
 from stableopt.campaign.inputs import EFFECT, effects, idle
 from stableopt.loop import space as search
 
+pytestmark = pytest.mark.usefixtures("quick")  # no promise here depends on the effort of a search
+
 GRID = so.Grid.linspace(0, 1, 101)
 MODEL = so.GP(so.Matern(2.5, 0.2), noise=0.05)
 

@@ -53,6 +53,7 @@ def test_what_compares_decisions_is_in_the_same_units(result):
     assert 0 <= done.probability <= 1
 
 
+@pytest.mark.usefixtures("quick")
 def test_it_can_be_proved(result):
     wide = so.minimize(lambda x: float(np.exp(6 * abs(x[0] - 0.45))), [(0, 1)], 0.05, evaluations=15)
     assert wide.optimizer.state.belief.warp is not None
@@ -63,6 +64,7 @@ def test_it_can_be_proved(result):
     assert proved.worst_case.upper >= wide.worst_case.upper * (1 - 1e-9)
 
 
+@pytest.mark.usefixtures("quick")
 def test_limits_of_a_quantity_with_a_long_tail():
     def f(x):
         return {"cost": x[0] + x[1], "stress": float(np.exp(3 / (0.3 + x[0] + 0.7 * x[1])))}
@@ -170,6 +172,7 @@ def test_on_a_list_all_bounds_are_exact():
     )
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_campaign_with_a_warp_is_read_as_it_was_written(tmp_path):
     campaign = so.Campaign(RANGES, 0.05, minimize=True, seed=1, file=tmp_path / "run.db")
     for _ in range(25):

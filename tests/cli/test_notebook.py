@@ -20,6 +20,8 @@ import stableopt as so
 from stableopt.cli import page
 from stableopt.cli.commands import app
 
+pytestmark = pytest.mark.usefixtures("quick")  # no promise here depends on the effort of a search
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "notebook.md"
 INIT = ["init", "--range", "temp=20:90", "--range", "solvent=water,ethanol", "--tolerance", "temp=4"]
 

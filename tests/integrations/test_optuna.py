@@ -30,6 +30,7 @@ from stableopt.integrations.optuna import (
 from stableopt.integrations.optuna.learning import DECISION, FAILED, LOWER, PROPOSAL, UPPER, WORDS
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
+pytestmark = pytest.mark.usefixtures("quick")  # no promise here depends on the effort of a search
 SPACE = {"x": FloatDistribution(0.0, 10.0), "wind": FloatDistribution(0.0, 4.0)}
 MODEL = so.GP(so.SE(2.0), 0.05)
 

@@ -11,7 +11,10 @@ from stableopt.integrations.optuna import StableOptSampler
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 # Objectives of these tests have conditional parameters, and ranges that change: that is said once, and they go on.
-pytestmark = pytest.mark.filterwarnings("ignore:the model knows the parameters that all trials share:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:the model knows the parameters that all trials share:UserWarning"),
+    pytest.mark.usefixtures("quick"),
+]
 
 
 class _Ours:

@@ -16,6 +16,8 @@ import pytest
 
 from stableopt import GP, SE, Ball, Float, Integer, Learned, Optimizer, Rectangle, Space
 
+pytestmark = pytest.mark.usefixtures("quick")  # no promise here depends on the effort of a search
+
 STORED = json.loads((Path(__file__).parent / "data" / "runs-of-format-2.json").read_text(encoding="utf-8"))
 RUNS = {name: stored["run"] for name, stored in STORED.items()}
 SHARE = 1 if os.environ.get("MUTATIONS") == "all" else 5

@@ -21,6 +21,8 @@ from stableopt.base.values import from_dict
 from stableopt.model import Kernel, Learned, LogNormal, check_kernel, fit, log_likelihood, param_names
 from stableopt.model.kernels import SE, Categorical, Linear, Matern
 
+pytestmark = pytest.mark.usefixtures("quick")  # a brief search finds what is promised, too
+
 
 @dataclass(frozen=True)
 class Periodic(Kernel):
