@@ -54,7 +54,7 @@ def test_scenarios_with_names_may_have_words():
 
 
 def test_the_model_is_learned_unless_it_is_given():
-    assert Words(RANGES, 1.0).prior == so.Learned(warp=True)
+    assert Words(RANGES, 1.0).prior == so.Learned(warp=None)
     assert Words(RANGES, 1.0, noise=0.1).prior == so.Learned(noise=0.1)
     assert Words(RANGES, 1.0, model=so.GP(so.SE(1.0), 0.1)).prior == so.GP(so.SE(1.0), 0.1)
     both = Words(RANGES, 1.0, noise=0.1, model=so.Learned())

@@ -97,7 +97,7 @@ def test_a_run_is_what_an_optimizer_with_the_defaults_reports():
     optimizer = Optimizer(
         task.domain,
         task.uncertainty,
-        Learned(warp=True),
+        Learned(warp=None),
         algorithm="StableOpt",
         beta=DEFAULTS.beta,
         explore=DEFAULTS.explore,

@@ -28,7 +28,7 @@ from stableopt.sets.spaces import Space
 from stableopt.sets.uncertainty import Parameters, UncertaintySet, continuous
 from stableopt.sets.variables import Range
 
-MODEL = Learned(warp=True)
+MODEL = Learned(warp=None)
 """How f is learned where nothing is said of its model."""
 
 Ranges = Mapping[str, Any] | Sequence[Any] | Space | Domain

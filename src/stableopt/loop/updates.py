@@ -24,6 +24,7 @@ from stableopt.model.checking import check_own_values
 from stableopt.model.gp import GP
 from stableopt.model.learning import Learned
 
+_ASKED = 0.25  # of the observations, which make a run of them (`Learned.warp`)
 _TRIED = 20  # points on which a kernel of one's own is tried
 
 
@@ -161,5 +162,7 @@ def _believing(
 def _learn(setting: Setting[Index], output: Output[Index], learned: Learned, rounds: Sequence[Round[Index]]) -> Belief:
     """The model that is learned from these rounds."""
     data = Data.of(rounds)
+    if learned.warp is None:
+        learned = replace(learned, warp=sum(r.asked for r in rounds) >= _ASKED * len(rounds))
     X = setting.inputs(data.points, True)
     return learned.learn(X, data.y, data.noise, output.belief, setting.columns.categories, setting.seed)

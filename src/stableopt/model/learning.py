@@ -98,9 +98,11 @@ class Learned(Value):
     thin: int = 3
     robust: bool = False
     """Whether the noise has heavy tails: an observation far from what all others say of it loses its weight."""
-    warp: bool = False
+    warp: bool | None = False
     """Whether an increasing transformation of the outputs is learned, too, where they have a long tail (`warps`). Not
-    with a noise or a mean that is given in units of y, nor with a robust one."""
+    with a noise or a mean that is given in units of y, nor with a robust one. None: in a run alone, where a quarter of
+    the observations or more were asked for. Data of other origin seldom say how bad a good decision can become, and
+    under a warp a model promises more of what nobody measured."""
 
     def __post_init__(self) -> None:
         for name, known in (("method", ["ml", "map", "mixture", "bayes"]), ("signal", ["unit", "learned"])):
@@ -121,9 +123,10 @@ class Learned(Value):
         for name in ("noise", "mean"):
             if name in fixed and getattr(self, name) is None:
                 raise ValueError(f"expected the value at which to fix the {name}, got none: pass {name}=...")
-        for name in ("robust", "warp"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"expected {name}=True or {name}=False, got {getattr(self, name)!r:.200}")
+        for name, values in (("robust", (True, False)), ("warp", (True, False, None))):
+            if not any(getattr(self, name) is value for value in values):
+                choices = " or ".join(f"{name}={value}" for value in values)
+                raise ValueError(f"expected {choices}, got {getattr(self, name)!r:.200}")
         priors = tuple(by_name(self.priors, "priors", PRIORS).items())
         ranges = by_name(self.bounds, "bounds", BOUNDS)
         bounds = tuple((name, interval(name, () if ends is None else ends)) for name, ends in ranges.items())
