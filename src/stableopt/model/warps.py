@@ -6,14 +6,14 @@ carried back exactly: whatever is said of f is in the units of y, only `latent` 
 
 Notation
     z = (y − centre)/unit, and w = centre + unit·ψ(z): the latent value, of about the size of y
-    ψ         Yeo and Johnson's transformation (Biometrika, 2000) with the power λ, but for what pulls high values apart:
+    ψ         Yeo and Johnson's transformation (Biometrika, 2000) with the power λ, which pulls no high values apart:
               z >= 0: ((1 + z)^λ − 1)/λ, or log(1 + z) for λ = 0; z if λ > 1
               z < 0: −((1 − z)^(2 − λ) − 1)/(2 − λ), or −log(1 − z) for λ = 2
               λ = 1 changes nothing, λ < 1 pulls high values in, λ > 1 low ones; for 0 <= λ <= 2 it is onto the reals
 
-High values pulled apart would make a narrow peak higher still. Then its surroundings, of which a model knows little, are
-promised to be high, too: on data of the paper's polynomial that nobody asked for, such a warp doubled the share of
-reports that were fooled by its peak (`docs/field.md`).
+High values pulled apart would make a narrow peak higher still. Then its surroundings, of which a model knows little,
+are promised to be high, too: on data of the paper's polynomial that nobody asked for, such a warp doubled the share of
+reports that were fooled by its peak (`docs/defaults.md`).
 """
 
 from __future__ import annotations
