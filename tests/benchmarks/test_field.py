@@ -193,8 +193,8 @@ def test_ratios_and_comparisons_are_of_what_both_have() -> None:
 def test_choices_are_what_they_say() -> None:
     betas = np.sort([Chi().beta(t) for t in range(11, 51)])
     assert np.abs(1 - np.exp(-betas / 2) - (np.arange(40) + 0.5) / 40).max() < 0.06  # χ² with two degrees of freedom
-    assert not METHODS["unwarped"](PROBLEMS["bumps6"], 0)._optimizer.gp.warp
-    assert METHODS["known-4"](PROBLEMS["bumps6"], 0)._optimizer.gp.warp  # as in the defaults
+    assert METHODS["unwarped"](PROBLEMS["bumps6"], 0)._optimizer.gp.warp is False
+    assert METHODS["known-4"](PROBLEMS["bumps6"], 0)._optimizer.gp.warp is None  # as in the defaults
     problem = PROBLEMS["bumps6"]
     assert np.array_equal(stretched(problem, 5, 0.0), problem.initial(5))
     assert ((stretched(problem, 5, -0.05) % 1) == 0).any() and stretched(problem, 5, 0.1).min() >= 0.1

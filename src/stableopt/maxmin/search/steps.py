@@ -137,7 +137,9 @@ def proximal_step(
     V, G = planes
     squares = np.einsum("kmd,kmd->km", G, G)
     delta = length / np.maximum(np.sqrt(squares.max(axis=1)), 1e-300)
+    V = V - V.min(axis=1, keepdims=True)
     rate = 1.0 / np.maximum(delta * squares.sum(axis=1), 1e-300)  # 1/L, L a bound on the curvature of the dual
+    rate = np.minimum(rate, 1e300 / np.maximum(V.max(axis=1), 1.0))  # where no gradient is left, and values are huge
 
     far = FAR * np.ones((1, X.shape[1]))
     down, up = region.clip(X - far) - X, region.clip(X + far) - X
@@ -146,7 +148,6 @@ def proximal_step(
     def step(lam: Array) -> Array:
         return between(np.matmul(lam[:, None], longer)[:, 0], down, up)
 
-    V = V - V.min(axis=1, keepdims=True)
     lam = ahead = weights
     momentum, rate = 1.0, rate[:, None]
     for _ in range(steps if V.shape[1] > 1 else 0):
