@@ -55,7 +55,7 @@ def f(Z: Any) -> Any:
 def run(name: str, t: int, seed: int) -> Optimizer:
     """A run with the defaults of `maximize` that was told t values at random points."""
     choices = {"algorithm": FRONT_DOOR.algorithm, "beta": FRONT_DOOR.beta, "explore": FRONT_DOOR.explore}
-    optimizer = Optimizer(*SETTINGS[name], MODEL, **choices, seed=seed)
+    optimizer = Optimizer(*SETTINGS[name], replace(MODEL, warp=True), **choices, seed=seed)  # as in a run
     points = optimizer.state.setting.region.points_space  # type: ignore[attr-defined]
     rows = points.rows(np.random.default_rng([seed, t]).random((t, len(points.parts))))
     optimizer.tell([points.decode(row) for row in rows], f(rows))
