@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from stableopt import GP, SE, Categorical, Linear, Matern
+from stableopt.model.beliefs import Mixture
 from stableopt.model.gp import Bound
 
 CATEGORIES = [1, 4]
@@ -76,3 +77,21 @@ def test_its_gradient_is_that_of_finite_differences(name):
 )
 def test_any_other_kernel_takes_the_general_way(kernel):
     assert posterior(kernel).stationary is None
+
+
+@pytest.mark.parametrize("kernel", [lambda scale: Matern(2.5, scale), lambda scale: Matern(1.5, scale), SE])
+@pytest.mark.parametrize("other", [[0.6, 0.8], [0.5, 0.9]])  # twice the lengthscales, and others
+@pytest.mark.parametrize("t", [1, 2, 30, 130])
+def test_a_mixture_that_is_written_out_is_the_general_one(kernel, other, t):
+    rng = np.random.default_rng(t)
+    X, y = rng.random((t, 2)), rng.standard_normal(t)
+    parts = tuple(GP(kernel(scale), 0.1).condition(X, y) for scale in ([0.3, 0.4], other))
+    mixture = Mixture(parts, (0.3, 0.7))
+    assert mixture.stationary is not None
+    written, general = mixture.bound(1.5), Bound(_General(mixture), 1.5)
+    for n in (1, 3, 300, 3000):
+        Z = rng.random((n, 2))
+        (values, gradient), (expected, slope) = written.with_gradient(Z), general.with_gradient(Z)
+        np.testing.assert_allclose(written(Z), expected, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(values, expected, rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-7)
