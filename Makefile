@@ -6,9 +6,13 @@ BIN := .venv/bin
 # What Python compiles is kept: many tests start processes, and each would compile NumPy, SciPy and the rest again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# One BLAS thread per worker: workers with a thread per core each would fight over the cores. A third worker uses what
+# two cores leave idle while tests wait for processes, databases and browsers.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test docs dist bench rivals defaults format clean
+.PHONY: help demo test thorough docs dist bench rivals defaults format clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -16,13 +20,14 @@ help: ## list these targets
 demo: .venv/.stamp-cli ## run the demonstration and write its files to demo-output/
 	$(BIN)/stableopt demo --out demo-output
 
-# One BLAS thread per worker: workers with a thread per core each would fight over the cores. A third worker uses what
-# two cores leave idle while tests wait for processes, databases and browsers.
-test: .venv/.stamp-dev ## lint, check the types and run every test
+test: .venv/.stamp-dev ## lint, check the types and run the tests of every promise
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
+	$(PYTEST)
+
+thorough: .venv/.stamp-dev ## run the tests that repeat promises: further seeds, settings and databases
+	$(PYTEST) -m thorough
 
 # What is published is tried as a user gets it: the wheel in a fresh environment, then the sdist in its place.
 dist: .venv/.stamp-dev ## build a wheel and an sdist in dist/, and try both in a fresh environment

@@ -22,6 +22,7 @@ LONG = (
 )
 
 
+@pytest.hookimpl(trylast=True)  # when it is known which tests run
 def pytest_collection_modifyitems(items):
     """Every worker begins with long tests: one that begins last would leave the other cores idle."""
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
@@ -39,4 +40,4 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def quick(monkeypatch):
     """Searches with less effort, for promises that do not depend on it."""
-    monkeypatch.setattr("stableopt.loop.space.usual_budget", lambda dim, **_: 2000)
+    monkeypatch.setattr("stableopt.loop.space.usual_budget", lambda dim, **_: 500)

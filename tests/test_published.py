@@ -26,5 +26,10 @@ def test_the_workflow_tests_every_python_that_is_named_with_the_command_of_a_new
     assert "run: make test\n" in workflow
 
 
+def test_the_tests_that_every_change_leaves_out_run_once_a_week():
+    workflow = (ROOT / ".github/workflows/thorough.yml").read_text()
+    assert "schedule:" in workflow and "run: make thorough\n" in workflow
+
+
 def test_the_core_needs_numpy_and_scipy_only():
     assert sorted(re.split(r"\W", d)[0] for d in project()["dependencies"]) == ["numpy", "scipy"]

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 from helpers.refusals import refused
 
 import stableopt as so
@@ -26,7 +27,7 @@ OFF = {"temperature": 4.0, "ph": 0.3, "cycles": 1}
 def quick():
     """Searches with less effort: what is promised here does not depend on it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "usual_budget", lambda dim, **_: 2000)
+        patch.setattr(search, "usual_budget", lambda dim, **_: 500)
         yield
 
 
@@ -71,7 +72,7 @@ PROBLEMS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("minimize", [False, True])
+@pytest.mark.parametrize("minimize", [False, extra(True)])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_campaign_by_hand_is_what_maximize_does(name, minimize, tmp_path):
     f, ranges, tolerance, options = PROBLEMS[name]

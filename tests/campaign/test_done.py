@@ -19,7 +19,7 @@ GOOD = Health(True, "")
 def quick():
     """Searches with less effort: what is promised here does not depend on it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "usual_budget", lambda dim, **_: 2000)
+        patch.setattr(search, "usual_budget", lambda dim, **_: 500)
         yield
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 
 import stableopt as so
 
@@ -79,7 +80,7 @@ def test_a_value_that_cannot_be_added_goes_with_the_error(monkeypatch):
 
 
 @pytest.mark.parametrize("call", [so.maximize, so.minimize])
-@pytest.mark.parametrize("value", [1e200, -1e200, np.float64(1e141), 10**200, 10**400])
+@pytest.mark.parametrize("value", [1e200, extra(-1e200), np.float64(1e141), extra(10**200), 10**400])
 def test_a_value_too_large_for_arithmetic_is_a_failure_as_infinity_is(call, value):
     values = iter([1.0, value, 2.0, 3.0, 2.5, 0.5])
     result = call(lambda p: next(values), RANGES, 0.1, evaluations=6)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from helpers.cases import extra
 from helpers.kills import HISTORY, Kills
 from helpers.refusals import refused
 
@@ -66,10 +67,11 @@ def test_a_forked_process_has_a_connection_of_its_own(tmp_path):
     assert [t["value"] for t in campaign.trials] == [1.0, 2.0, 3.0]
 
 
-def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path):
+@pytest.mark.parametrize("count", [6, extra(18)])
+def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(tmp_path, count):
     """A share of the 500 that `python -m benchmarks.faults` makes."""
-    kills = Kills(tmp_path, seed=0)
-    for _ in range(12):
+    kills = Kills(tmp_path, seed=count)
+    for _ in range(count):
         kills.one_more()
     assert kills.lost == kills.damaged == kills.stuck == 0 and kills.acknowledged > 0
     assert set(kills.during) <= {*HISTORY, "start"}

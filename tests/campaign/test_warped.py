@@ -73,7 +73,7 @@ def test_limits_of_a_quantity_with_a_long_tail():
 
     model = so.Learned(warp=True)
     limits = [so.Constraint("stress", upper=20.0, model=model)]
-    found = so.minimize(f, RANGES, 0.05, value="cost", constraints=limits, evaluations=25)
+    found = so.minimize(f, RANGES, 0.05, value="cost", constraints=limits, evaluations=16)
     state = found.optimizer.state
     assert state.constraints[0].output.belief.warp is not None
     known = found.constraints["stress"]
@@ -209,7 +209,7 @@ def test_a_run_that_goes_on_from_data_is_warped_as_soon_as_a_quarter_was_asked_f
 @pytest.mark.usefixtures("quick")
 def test_a_campaign_with_a_warp_is_read_as_it_was_written(tmp_path):
     campaign = so.Campaign(RANGES, 0.05, minimize=True, seed=1, file=tmp_path / "run.db")
-    for _ in range(25):
+    for _ in range(12):
         trial = campaign.ask()
         campaign.tell(trial, steep(trial.point))
     assert campaign.result.optimizer.state.belief.warp is not None

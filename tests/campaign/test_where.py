@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 from helpers.refusals import refused, table
 
 import stableopt as so
@@ -17,7 +18,7 @@ CUBE = {"a": (0, 1), "b": (0, 1), "c": (0, 1)}
 @pytest.fixture(scope="module", autouse=True)
 def quick():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "usual_budget", lambda dim, **_: 2000)
+        patch.setattr(search, "usual_budget", lambda dim, **_: 500)
         yield
 
 
@@ -146,10 +147,17 @@ def test_contenders_fill_what_a_thin_rule_allows():
     assert all(RULES["thin"][0](dict(zip(CUBE, d, strict=True))) for d in decisions.tolist())
 
 
-@pytest.mark.parametrize("domain", [so.Grid.linspace(0, 1, 21), so.Space([(0.0, 1.0)])], ids=["list", "space"])
-@pytest.mark.parametrize("algorithm", so.ALGORITHMS)
-def test_no_algorithm_asks_for_or_reports_what_is_not_allowed(domain, algorithm):
+FULL = {"list": so.Grid.linspace(0, 1, 21), "space": so.Space([(0.0, 1.0)])}
+USUAL = ("StableOpt", "Stable-GP-Random")  # the others are tried on the list
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "where"),
+    [extra(a, w) if w == "space" and a not in USUAL else (a, w) for a in so.ALGORITHMS for w in FULL],
+)
+def test_no_algorithm_asks_for_or_reports_what_is_not_allowed(algorithm, where):
     """f rises, so that all of them would like to go where they must not."""
+    domain = FULL[where]
     model = so.GP(so.SE(0.2), noise=0.05)
     optimizer = so.Optimizer(domain, so.Ball(0.05), model, where=lambda d: d[0] <= 0.35, algorithm=algorithm, seed=0)
     for _ in range(3):
@@ -203,5 +211,6 @@ def test_a_rule_with_a_sum_over_all_it_gets_is_asked_one_by_one(rule):
     rows = np.vstack([space.spread(64, 0), [[1.0, 0.0], [1.0, 0.01], [1.0, 0.03]]])
     assert Allowed(rule, space)(rows).tolist() == [bool(rule(x)) for x in rows]
     assert Allowed(lambda x: x[0] <= 0.98 * (x[0] + x[1]), space)._takes_arrays, "most rules are asked all at once"
-    result = so.maximize(lambda x: float(x[0] - 3 * x[1]), [(0.0, 1.0), (0.0, 1.0)], 0.02, where=rule, evaluations=6)
-    assert rule(result.decision)
+    model = so.GP(so.SE([0.5, 0.5]), 0.05)
+    words = {"where": rule, "model": model, "evaluations": 4}
+    assert rule(so.maximize(lambda x: float(x[0] - 3 * x[1]), space, so.Rectangle(0.02), **words).decision)

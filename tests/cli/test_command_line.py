@@ -40,7 +40,7 @@ def test_demo_compares_all_algorithms_on_both_problems(demo):
 def test_demo_writes_pictures_that_are_not_blank(demo, name):
     image = matplotlib.image.imread(demo[1] / name)
     assert image.shape[0] > 300 and image.shape[1] > 1000
-    assert len(np.unique(image.reshape(-1, image.shape[-1]), axis=0)) > 100
+    assert len(np.unique(image[::4, ::4].reshape(-1, image.shape[-1]), axis=0)) > 100
 
 
 def test_demo_refuses_a_folder_that_cannot_be_written(tmp_path):

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from helpers.cases import extra
 from helpers.kills import CommandKills
 from hypothesis import given
 from hypothesis import strategies as st
@@ -327,10 +328,11 @@ def test_an_edit_that_cannot_be_meant_is_refused(book, old, new, words):
 # ------------------------------------------------------------------------------------------------------------- faults
 
 
-def test_commands_that_are_killed_lose_nothing_that_was_acknowledged(tmp_path):
+@pytest.mark.parametrize("count", [4, extra(12)])
+def test_commands_that_are_killed_lose_nothing_that_was_acknowledged(tmp_path, count):
     """A share of those that `python -m benchmarks.faults --commands` makes."""
     kills = CommandKills(tmp_path)
-    while kills.children < 8 or (not kills.acknowledged and kills.children < 40):
+    while kills.children < count or (not kills.acknowledged and kills.children < 40):
         kills.one_more()
     assert kills.acknowledged, "nothing was acknowledged: then this test shows nothing"
     assert kills.lost == kills.damaged == kills.stuck == 0

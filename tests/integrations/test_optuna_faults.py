@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.cases import extra
 
 pytest.importorskip("optuna")
 
@@ -17,7 +18,8 @@ TESTS = Path(__file__).resolve().parent.parent
 
 
 @pytest.mark.parametrize(
-    ("storage", "workers", "trials", "kills"), [("postgresql", 3, 15, 2), ("sqlite", 2, 8, 1), ("journal", 2, 8, 1)]
+    ("storage", "workers", "trials", "kills"),
+    [("postgresql", 3, 15, 2), extra("sqlite", 2, 8, 1), ("journal", 2, 8, 1)],  # the first two share their code
 )
 def test_nothing_is_lost_though_workers_are_killed(storage, workers, trials, kills):
     if storage == "postgresql":

@@ -1,6 +1,7 @@
 """Optuna's own tests of samplers, inherited: every class that applies to a sampler for one objective."""
 
 import pytest
+from helpers.cases import extra
 
 pytest.importorskip("optuna")
 
@@ -27,8 +28,16 @@ class TestBasic(_Ours, BasicSamplerTestCase):
     pass
 
 
+NUMERICAL = RelativeSamplerTestCase.test_sample_relative_numerical
+KINDS = NUMERICAL.pytestmark[0].args[1]  # of ranges
+# Of all pairs, those that have each kind once as x and once as y.
+PAIRS = [(x, y) if (j - i) % len(KINDS) == 1 else extra(x, y) for i, x in enumerate(KINDS) for j, y in enumerate(KINDS)]
+
+
 class TestRelative(_Ours, RelativeSamplerTestCase):
-    pass
+    @pytest.mark.parametrize(("x_distribution", "y_distribution"), PAIRS)
+    def test_sample_relative_numerical(self, sampler, x_distribution, y_distribution):
+        NUMERICAL(self, sampler, x_distribution, y_distribution)
 
 
 class TestSingleOnly(_Ours, SingleOnlySamplerTestCase):

@@ -9,6 +9,7 @@ import math
 import numpy as np
 import pytest
 from helpers.adversaries import adversary
+from helpers.cases import extra
 from helpers.refusals import refused, table
 from helpers.settings import SETTINGS, objective
 
@@ -282,8 +283,7 @@ def test_a_schedule_that_certifies_shares_its_probability():
 # --------------------------------------------------------------------------------------------------------------- stored
 
 
-@pytest.mark.parametrize("learned", [False, True])
-@pytest.mark.parametrize("space", [False, True])
+@pytest.mark.parametrize(("learned", "space"), [(False, False), (True, False), extra(False, True), (True, True)])
 def test_a_run_is_written_and_read_back(learned, space):
     domain = Space({"x": (0.0, 1.0)}) if space else Grid.linspace(0, 1, 21)
     gp = None if learned else GP(SE(0.3), noise=0.1)

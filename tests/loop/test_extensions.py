@@ -3,8 +3,10 @@
 `docs/extending.md` shows each kind at work; kernels have tests of their own in `tests/model/test_own_kernel.py`.
 """
 
+import copy
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,7 +28,7 @@ PLACES = {
 everywhere = pytest.mark.parametrize("place", PLACES)
 
 
-def started(place, **options):
+def played(place, **options):
     """An optimiser after three rounds."""
     gp = so.Learned() if place == "a mixed space" else PRIOR
     optimizer = so.Optimizer(*PLACES[place], gp, **options)
@@ -34,6 +36,14 @@ def started(place, **options):
         query = optimizer.ask()
         optimizer.tell(query, math.sin(3 * i))
     return optimizer
+
+
+usual = cache(played)
+
+
+def started(place, **options):
+    """One of one's own."""
+    return played(place, **options) if options else copy.deepcopy(usual(place))
 
 
 @everywhere

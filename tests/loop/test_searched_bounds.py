@@ -86,11 +86,11 @@ def limited(seed=0):
 def test_with_limits_no_tried_decision_that_may_keep_them_is_above_the_bound_of_the_optimum():
     """A search that misses the best one must not contradict what is known of those tried, nor call it impossible."""
     optimizer = limited()
-    state = optimizer.state
+    state, text = optimizer.state, optimizer.to_json()
     uppers = [state.certificate(d).upper for d in state.tried() if state.limits.smallest(d, "upper") >= 0]
     assert uppers
     for missed in (-5.0, math.nan):
-        fresh = limited().state
+        fresh = so.Optimizer.from_json(text).state
         vars(fresh)["optimum"] = fresh.optimum._replace(value=missed, margin=-1.0 if math.isnan(missed) else 1.0)
         decision = optimizer.report().decision_index
         certificate = fresh.certificate(decision)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 
 from stableopt import Optimizer
 
@@ -111,7 +112,7 @@ def run(tmp_path, script, *arguments, text=""):
     return subprocess.run(command, capture_output=True, text=True, input=text, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("where", ["grid", "space"])
+@pytest.mark.parametrize("where", [extra("grid"), "space"])
 def test_a_run_with_classes_of_ones_own_is_read_in_a_fresh_process_by_naming_them(where, tmp_path):
     text, said = run(tmp_path, OWN + WRITE, where).stdout.splitlines()
     (tmp_path / "mine.py").write_text(OWN)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 
 import stableopt as so
 from benchmarks.accuracy.__main__ import main
@@ -36,12 +37,15 @@ def test_what_the_reference_enumerates_is_what_the_library_reaches(cell):
         assert np.all(points.max(axis=0) <= Z[inside].max(axis=0) + 0.02)
 
 
-def test_a_handful_of_cells_is_solved_and_results_are_kept(tmp_path, capsys):
-    keep = tmp_path / "results.jsonl"
-    assert main(["--quick", "--keep", str(keep)]) == 0
+@pytest.mark.parametrize(
+    ("chosen", "count"), [(["--cells=linear,box,none,floats", "--cases=1"], 1), extra(["--quick"], 4)]
+)
+def test_cells_are_solved_and_results_are_kept(chosen, count, tmp_path, capsys):
+    command = [*chosen, "--keep", str(tmp_path / "results.jsonl")]
+    assert main(command) == 0
     first = capsys.readouterr().out
-    assert len(keep.read_text().splitlines()) == 4 and "MISSED" not in first
-    assert main(["--quick", "--keep", str(keep)]) == 0  # nothing is computed again
+    assert len((tmp_path / "results.jsonl").read_text().splitlines()) == count and "MISSED" not in first
+    assert main(command) == 0  # nothing is computed again
     assert capsys.readouterr().out == first
 
 

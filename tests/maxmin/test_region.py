@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 from helpers.refusals import refused, table
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -606,7 +607,7 @@ def test_a_scenario_projected_inside_is_the_nearest_one_that_stays_in_the_domain
 
 
 @pytest.mark.parametrize("order", [1.0, 2.0])
-@pytest.mark.parametrize("q", [2, 3, 8, 20])
+@pytest.mark.parametrize("q", [2, 3, 8, extra(20)])
 def test_a_scenario_on_the_sphere_stays_where_it_is_if_it_is_projected(order, q):
     """Rounding decides whether it is inside, also in the other order of memory and where ends meet the sphere."""
     mover, rng = NormMover(range(q), [Float(0, 1)] * q, order, np.full(q, 0.3)), np.random.default_rng(q)

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -483,7 +484,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", ["all free", extra("no noise"), extra("MAP"), "noise per observation"])
 @pytest.mark.parametrize("name", TROUBLE)
 def test_trouble_is_a_normal_input(model, name):
     X, y = TROUBLE[name]
@@ -633,6 +634,7 @@ def alternate(priors, rounds, **options):
     return np.array(draws).T
 
 
+@pytest.mark.thorough
 def test_alternating_data_and_hyperparameters_has_the_prior_as_its_marginal():
     length, noise, mean = alternate({"lengthscale": LogNormal(0.5, 0.5), "noise": LogNormal(0.3, 0.5)}, 600)
     grid = np.linspace(-6, 6, 4001)

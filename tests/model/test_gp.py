@@ -10,6 +10,7 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -249,7 +250,7 @@ def extended_posterior(X, y, Z, lengthscale, signal, noise):
 
 @pytest.mark.parametrize("level", [1e-1, 1.01e-4, 0.99e-4, 1e-6, 1e-8])
 @pytest.mark.parametrize("where", ["grid", "points"])
-@pytest.mark.parametrize("signal", [1e-6, 1.0, 1e10])
+@pytest.mark.parametrize("signal", [extra(1e-6), 1.0, extra(1e10)])
 def test_three_hundred_rounds_do_not_drift(level, where, signal):
     rng = np.random.default_rng(5)
     grid = Grid.linspace([0, 0], [1, 1], 9)

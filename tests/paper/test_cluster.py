@@ -79,6 +79,7 @@ def test_a_run_is_the_same_and_complete_though_a_worker_is_killed(cluster, tmp_p
         assert np.array_equal(there.stacked(name), here.stacked(name))
 
 
+@pytest.mark.thorough  # on every change a worker of Dask's is killed, and what Ray is told is checked
 def test_a_run_on_ray_is_the_same_and_complete_though_a_worker_is_killed(tmp_path):
     pytest.importorskip("ray", reason="needs Ray")
     tests = Path(__file__).resolve().parent.parent

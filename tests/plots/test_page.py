@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 
 pytest.importorskip("matplotlib")
 
@@ -112,7 +113,9 @@ class Outline(HTMLParser):
         self.text += data
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name not in ("nothing goes wrong", "minimize")])
+@pytest.mark.parametrize(
+    "name", ["few values", extra("all values equal"), "nasty names", "nothing yet", "environment", extra("groups")]
+)
 def test_every_kind_of_answer_becomes_one_file_that_asks_for_nothing(name):
     text = written(name)
     page = Outline(text)

@@ -52,7 +52,7 @@ def test_a_step_that_cannot_be_meant_is_refused(step):
 
 
 def test_anything_can_be_told_and_only_steps_are_proposed_and_reported(monkeypatch):
-    monkeypatch.setattr(search, "usual_budget", lambda dim, **_: 2000)
+    monkeypatch.setattr(search, "usual_budget", lambda dim, **_: 500)
     ranges = {"t": so.Float(20, 90, step=0.5, evaluate=(10, 100)), "rate": so.Float(0.1, 10, log=True, step=0.1)}
     campaign = so.Campaign(ranges, {"t": 4.3, "rate": "7%"}, environment={"wind": so.Float(0, 10, step=2.5)})
     for i in range(9):

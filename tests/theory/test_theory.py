@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from helpers.cases import extra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
@@ -125,7 +126,7 @@ def test_c1_is_that_of_the_theorem():
     assert c1(0.3, variance=9.0) == pytest.approx(9 * c1(0.1))
 
 
-@pytest.mark.parametrize("eta", [0.05, 0.3, 2.0])
+@pytest.mark.parametrize("eta", [extra(0.05), 0.3, 2.0])
 def test_rounds_needed_is_where_the_condition_begins_to_hold(eta):
     schedule, noise = Rkhs(1.0, 0.1), 0.5
     bracket = max_information_gain(GP(SE(0.3), noise), LINE, 40)
