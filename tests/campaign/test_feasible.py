@@ -146,6 +146,25 @@ def test_two_limits_and_what_is_not_measured():
     assert said and all((float(x) <= 0.7) == (word == "keeps all limits") for x, word in said)
 
 
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_run_leaves_where_a_limit_cannot_be_measured(broken):
+    """The best values are where the stress has no value: the run finds the best design that can be known to keep it.
+
+    The control has as many values missing, anywhere: then the best decision is found as without.
+    """
+    count = itertools.count()
+
+    def f(point):
+        x = float(point[0])
+        missing = x >= 0.5 if broken else next(count) % 3 == 1
+        return {"value": -((x - 0.8) ** 2), "stress": None if missing else x}
+
+    limits = {"stress": (None, 0.45)}
+    result = so.maximize(f, [(0, 1)], 0.1, constraints=limits, evaluations=16)
+    assert result.feasible == "certified" and 0.33 <= result.decision[0] <= 0.35 + 1e-6
+    assert not broken or sum(float(e.point[0]) >= 0.5 for e in result.evaluations) <= 10
+
+
 def test_where_no_decision_keeps_the_limits_the_answer_says_so():
     grid = so.Grid.linspace([0.3, 0.3], [1.2, 1.2], [19, 19])
     hopeless = so.minimize(

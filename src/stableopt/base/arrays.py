@@ -32,6 +32,14 @@ def dots(A: Array, B: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", A, B))
 
 
+def squared_distances(X: Array, Z: Array) -> Array:
+    """Of each row of X to each row of Z (n, m), the same to the last digit for equal rows."""
+    found = np.zeros((len(X), len(Z)))
+    for x, z in zip(X.T, Z.T, strict=True):
+        found += (x[:, None] - z) ** 2
+    return found
+
+
 def frozen(array: AnyArray) -> AnyArray:
     """The same array, read-only from now on."""
     array.flags.writeable = False

@@ -199,7 +199,10 @@ class Answer(Kept, Questions, Generic[Decision]):
         return [*lines(self), *([] if known.feasible == "impossible" else [("optimum", bound)])]
 
 
-_LEFT = "better decisions can turn into settings that failed: measure there again, or correct the trial"
+_LEFT = (
+    "better decisions can turn into settings that failed, or into what is closest to some: "
+    "measure there again, or correct the trial"
+)
 
 Named = TypeVar("Named", bound=Answer[Any])
 
@@ -344,7 +347,7 @@ class Assessment(Answer[Decision]):
     def _remark(self, index: Any) -> str:
         """What a person should know of a past decision beside its bounds."""
         if index in self._failing:
-            return ", can turn into settings that failed"
+            return ", can turn into settings that failed, or close to some"
         return f", {KEPT[self._ranks[index]]}" if self._ranks else ""
 
     def _seen(self, index: Any, lower: float, upper: float) -> tuple[Any, float, float]:

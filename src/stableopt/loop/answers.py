@@ -77,7 +77,7 @@ class Report(ReadOnly, Generic[Index]):
     constraints: tuple[Margin, ...] = ()
     """What is known of each constraint at the decision."""
     left: bool = False
-    """Whether another decision would be reported, but for a point that failed and that it can turn into."""
+    """Whether another decision would be reported, but for a point that failed and that it can turn into, or nearly."""
 
     @property
     def settled(self) -> bool:

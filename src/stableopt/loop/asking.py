@@ -9,10 +9,15 @@ from typing import Generic, NamedTuple
 
 import numpy as np
 
+from stableopt.base.arrays import Mask, squared_distances
 from stableopt.loop.answers import Query
 from stableopt.loop.rules import Algorithm, SamplingRule
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Choice, Index
+
+_ALIKE = 3  # places next to each other where a quantity is missing: it cannot be measured around there
+_AGAIN = 5  # in every so many rounds it is tried there again
+_ELSEWHERE = 64  # decisions to choose from where it can be measured
 
 
 class Asking(NamedTuple, Generic[Index]):
@@ -55,6 +60,8 @@ class Asking(NamedTuple, Generic[Index]):
                 imagined = replace(imagined, like=(state,))
             seed = self.seed + 7919 * len(pending)  # random rules draw anew for every worker
             choice, larger = self._sampled(imagined, seed)
+            if number % _AGAIN and self.algorithm.sampling.explores:
+                choice = _measurable(imagined, choice)
             choice = other_point(imagined, choice, [*waiting, *_avoided(state)])
         translation = state.setting.translation
         seen = translation.decision(choice.decision), translation.point(choice.point)
@@ -112,6 +119,48 @@ def other_point(state: State[Index], choice: Choice[Index], taken: Sequence[Inde
     mean, variance = state.latent(free)
     other = free[int(np.argmax(mean + math.sqrt(state.explore) * np.sqrt(variance)))]
     return Choice(state.decision_of(other), other)
+
+
+def _measurable(state: State[Index], choice: Choice[Index]) -> Choice[Index]:
+    """This choice, unless a constraint that is known elsewhere cannot be measured around its point.
+
+    One value that is missing may be an accident; of three places next to each other, it is none. Then it is the most
+    promising decision of a spread of others, measured where its constraints are known least, as far as they can be.
+    """
+    if not state.constraints or not _unmeasured(state, [choice.point]).any():
+        return choice
+    setting = state.setting
+    points = setting.candidates(draw=state.t)
+    open_ones = [z for z, no in zip(points, _unmeasured(state, points).tolist(), strict=True) if not no]
+    decisions = [d for d in dict.fromkeys(map(state.decision_of, open_ones[:_ELSEWHERE])) if setting.allows(d)]
+    if not decisions:
+        return choice
+    margins = np.minimum(state.limits.smallest_of(decisions, "exploring"), 0.0)
+    values = [c.value for c in setting.solver(state.t, brief=True).minima(decisions, state.exploring)]
+    best = decisions[int(np.lexsort((-np.array(values), -margins))[0])]
+    own = setting.candidates(best)
+    own = [z for z, no in zip(own, _unmeasured(state, own).tolist(), strict=True) if not no]
+    if not own:
+        return choice
+    known = [(k.output.posterior, state.scale(k.output)) for k in state.constraints]
+    widths = [np.sqrt(view.latent(own)[1]) / scale for view, scale in known if view is not None]
+    return Choice(best, own[int(np.argmax(np.max(widths, axis=0)))])
+
+
+def _unmeasured(state: State[Index], points: Sequence[Index]) -> Mask:
+    """Whether the closest place that was asked for, or at which a constraint is known, is one of several without it."""
+    found: Mask = np.zeros(len(points), dtype=bool)
+    X = state.setting.inputs(points, True)
+    for k in state.constraints:
+        known = {r.t for r in k.rounds(state.rounds)}
+        places = [r for r in state.rounds if r.asked or r.t in known]
+        missing = np.array([r.t not in known for r in places], dtype=bool)
+        if known and np.count_nonzero(missing) >= _ALIKE:
+            Z = state.setting.inputs([r.point_index for r in places], True)
+            closest = np.argsort(squared_distances(Z, Z), axis=1, kind="stable")[:, :_ALIKE]
+            alike: Mask = np.all(missing[closest], axis=1)
+            found |= alike[np.argmin(squared_distances(X, Z), axis=1)]
+    return found
 
 
 def _sampled(rule: SamplingRule, state: State[Index], seed: int) -> Choice[Index]:

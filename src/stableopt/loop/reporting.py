@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from stableopt.loop.answers import Report
@@ -9,7 +11,9 @@ from stableopt.loop.rules import ReportingRule
 from stableopt.loop.state import State
 from stableopt.maxmin.solver import Choice, Index
 
-_OTHERS = 256  # decisions that nobody tried, where those that a rule would report can reach what failed
+# Where the decision that a rule would report can reach what failed:
+_OTHERS = 256  # decisions that nobody tried
+_AROUND = 8  # of the last ones that were tried, the surroundings
 
 
 def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
@@ -40,8 +44,8 @@ def report(state: State[Index], rule: ReportingRule) -> Report[Index]:
 def reported_decision(state: State[Index], rule: ReportingRule) -> Index:
     """The rule's decision, or the safest one if that is not allowed.
 
-    If it can reach a point that failed: the safest decision that cannot, of those tried and, without constraints, of
-    many others.
+    If it can reach a point that failed, or what is closest to one: the safest decision that cannot, of those tried, of
+    their surroundings and of a spread of others.
     """
     if state.objective.t == 0:
         raise ValueError("nothing to report yet: tell at least one value first")
@@ -50,15 +54,24 @@ def reported_decision(state: State[Index], rule: ReportingRule) -> Index:
         decision = state.safest(tried=True)
     if not state.failing or state.avoids(decision, state.failing):
         return decision
-    some = dict.fromkeys([*state.tried(), *(r.decision_index for r in state.rounds)])
-    if not state.constraints:
-        points = state.setting.candidates()
-        some |= dict.fromkeys(map(state.decision_of, points[:: max(1, len(points) // _OTHERS)]))
-    good = [d for d in some if state.avoids(d, state.failing) and state.setting.allows(d)]
+    setting = state.setting
+    tried = list(dict.fromkeys([*(r.decision_index for r in state.rounds), *state.tried()]))
+    spread = setting.candidates()
+    points = [z for d in (decision, *tried[-_AROUND:]) for z in setting.candidates(d)]
+    others = map(state.decision_of, [*points, *spread[:: max(1, len(spread) // _OTHERS)]])
+    good = [d for d in dict.fromkeys([*tried, *others]) if state.avoids(d, state.failing) and setting.allows(d)]
+    return _safest(state, good) if good else decision
+
+
+def _safest(state: State[Index], decisions: Sequence[Index]) -> Index:
+    """The best guarantee of these decisions; with constraints, of those that are certified, if there are any."""
     if state.constraints:
-        kept = [d for d in good if state.feasible(d) == "certified"]
-        good = kept or sorted(good, key=lambda d: state.limits.smallest(d, "lower"))[-1:]
-    return good[int(np.argmax(state.bounds_of(good)[0]))] if good else decision
+        margins = state.limits.smallest_of(decisions, "lower")
+        kept = [d for d, margin in zip(decisions, margins.tolist(), strict=True) if margin >= 0]
+        lower = state.bounds_of(kept)[0] if kept else np.empty(0)
+        certified = (kept[i] for i in np.argsort(-lower, kind="stable") if state.feasible(kept[i]) == "certified")
+        return next(certified, decisions[int(np.argmax(margins))])
+    return decisions[int(np.argmax(state.bounds_of(decisions)[0]))]
 
 
 def _checked(rule: ReportingRule, state: State[Index], decision: Index) -> Index:

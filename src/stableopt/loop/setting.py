@@ -154,7 +154,7 @@ class Setting(ABC, Generic[Index, F]):
     def avoids(self, decision: Index, points: Sequence[Index], measured: Sequence[Index]) -> bool:
         """Whether the adversary can turn the decision into none of these points.
 
-        In a space, none of them may be closer to the decision than all that was measured, either.
+        In a space, none of them may be closer to what it can turn into than all that was measured, either.
         """
 
     @abstractmethod

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stableopt.base.arrays import Array, Indices, low_discrepancy
+from stableopt.base.arrays import Array, Indices, low_discrepancy, squared_distances
 from stableopt.base.values import ReadOnly
 from stableopt.loop.measurements import Data, Round
 from stableopt.loop.setting import FINE, Columns, Intersection, Setting
@@ -36,6 +36,7 @@ _AFRESH = 32  # rounds after which a posterior is factorised afresh
 _DRAWS = 64  # uniform ones, of which the first that is allowed counts
 _OTHERS = 64  # points of one decision to choose from
 _POINTS = 512  # points of the space to choose from
+_REACHED = 1e-9  # up to rounding
 _SAME = 1e-3  # so close in every coordinate, two points are the same to workers
 _OF_REACH = 20  # parts of what the adversary can do to a number: that is how finely it is read
 _MARGIN = 0.1  # of a range, at both ends: initial points keep off, as an edge tells little about the rest
@@ -113,12 +114,18 @@ class SpaceSetting(ReadOnly, Setting[Row, Smooth]):
         )
 
     def avoids(self, decision: Row, points: Sequence[Row], measured: Sequence[Row]) -> bool:
-        """Whether none of these points is reached, up to rounding, and some measured one is at least as close."""
-        Z, d = np.array(points), self.region.dim
+        """Whether none of these points is reached, up to rounding, nor closest to anything that is reached.
+
+        What can be measured says nothing of its surroundings where something that cannot be is closer.
+        """
+        Z = np.array(points)
         X = np.repeat([decision], len(Z), axis=0)
         reached = self.region.points(X, self.region.scenario_of(X, Z))
-        away, known = (np.abs(P[:, :d] - np.array(decision)).max(axis=1) for P in (Z, np.array(measured)))
-        return bool(np.abs(reached - Z).max(axis=1).min() > 1e-9 and known.min() <= away.min())
+        if np.abs(reached - Z).max(axis=1).min() <= _REACHED:
+            return False
+        own = np.array(self.candidates(decision, settable=False))
+        away, known = (squared_distances(own, np.array(P)).min(axis=1) for P in (Z, measured))
+        return bool((known <= away).all())
 
     def is_taken(self, point: Row, points: Sequence[Row]) -> bool:
         """Whether the point is within a thousandth of every range of one of these."""

@@ -129,7 +129,7 @@ class State(ReadOnly, Generic[Index]):
         return self.setting.translation.decision_of(point)
 
     def avoids(self, decision: Index, points: Sequence[Index]) -> bool:
-        """Whether the decision turns into none of these points, nor is one of them closer to it than all data."""
+        """Whether the decision turns into none of these points, nor is one of them closest to what it turns into."""
         return self.setting.avoids(decision, points, [r.point_index for r in self.rounds])
 
     @cached_property
