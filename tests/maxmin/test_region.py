@@ -1159,3 +1159,38 @@ def test_a_full_look_jumps_to_all_of_hundreds_of_rows_and_a_quick_one_to_some():
     x, s = np.array([0.5]), np.array([7.0])
     assert {int(row[0]) for row in region.other_scenarios(x, s, 1024)} == set(range(400)) - {7}
     assert 60 <= len(region.other_scenarios(x, s, 64)) <= 70
+
+
+# ------------------------------------------------------------------------------------------------- boxes side by side
+
+
+@pytest.mark.parametrize(
+    ("space", "uncertainty", "movers"),
+    [
+        (Space([(0, 2), (-1, 1)]), Rectangle([0.3, 0.2]) * Parameters(Space([(0, 1)])), 1),
+        (Space([(0, 2), (-1, 1)]), Rectangle([(-0.3, 0.1), 0.2]) * Parameters(Space([(0, 1), Float(1, 9, True)])), 1),
+        (Space([(0, 1)]), Parameters(Space([(0, 1), (2, 3)])), 1),
+        (Space([(0, 1), Integer(0, 9)]), Rectangle([0.1, 1]) * Parameters(Space([(0, 1)])), 3),
+        (Space([(0, 1)] * 2), Ball(0.2) * Parameters(Space([(0, 1)])), 2),
+        (Space([Float(1, 9, True)]), Rectangle(0.2) * Parameters(Space([(0, 1)])), 2),
+    ],
+)
+def test_boxes_next_to_each_other_are_one_box_that_does_the_same_to_the_last_digit(space, uncertainty, movers):
+    region, apart = SpaceRegion(space, uncertainty), SpaceRegion(space, uncertainty)
+    ends = np.cumsum([0, *(mover.width for mover in apart.movers)]).tolist()
+    alone = [(mover, slice(*part)) for mover, part in zip(apart.movers, itertools.pairwise(ends), strict=True)]
+    vars(apart)["_placed"] = alone
+    assert len(alone) == len(apart.movers) >= len(region._placed) == movers
+    rng = np.random.default_rng(0)
+    X = region.decisions(40, 0)
+    S, G = rng.normal(size=(40, region.width)), rng.normal(size=(40, region.points_space.dim))
+    S[::2] = region.project(X, S)[::2]
+    near = rng.random((40, 5, region.points_space.dim))
+    asked = dict.fromkeys(("points", "project", "project_inside"), (X, S))
+    asked |= {"reach": (X,), "pace": (X,), "scenario_of": (X, G), "near": (X, near), "pull": (X, S, G)}
+    asked |= {"filling": (X, rng.random((8, region.width)))}
+    for name, others in asked.items():
+        found, expected = (getattr(each, name)(*others) for each in (region, apart))
+        pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+        for one, other in pairs:
+            np.testing.assert_array_equal(one, other, err_msg=name)

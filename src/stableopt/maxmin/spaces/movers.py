@@ -39,6 +39,7 @@ class NormMover(RangeMover):
         scaled: bool = False,
     ) -> None:
         super().__init__(columns, ranges)
+        self.ranges = list(ranges)
         ends, shares = (np.broadcast_to(part, (2, self.width)) for part in (reach, fraction))
         self.order, self.box = order, order == math.inf
         self._reach: Array = ends.max(axis=0)
@@ -51,6 +52,7 @@ class NormMover(RangeMover):
         curved = self._log & ((self._reach > 0) | (self._fraction > 0)) & (not scaled)
         self.curved = bool(curved.any())
         self._plain = not (curved.any() or self._fraction.any() or self.discrete)
+        self.plain_box = self.box and self._plain
         self._unit: Array = self._reach if scaled else self._reach / self._span
 
     def move(self, C: Array, S: Array) -> Array:
@@ -279,6 +281,19 @@ class ChoiceMover(Mover):
 
     def others(self, c: Array, s: Array, most: int) -> Array:
         return np.asarray(other_rows(self.rows, int(s[0]), most)[:, None], dtype=float)
+
+
+def joined(one: Mover, other: Mover) -> Mover | None:
+    """One box that does what two of columns next to each other do side by side, in less time; None for other movers."""
+    if not (type(one) is type(other) is NormMover and one.plain_box and other.plain_box):
+        return None
+    if other.columns[0] != one.columns[-1] + 1:
+        return None
+    columns, ranges = [*one.columns, *other.columns], [*one.ranges, *other.ranges]
+    both = NormMover(columns, ranges, math.inf, np.append(one._unit, other._unit), scaled=True)
+    # Their own, and not what is computed back from the reach: nothing is rounded.
+    both._sides = both._down, both._up = tuple(map(np.append, one._sides, other._sides))
+    return both
 
 
 def other_rows(rows: Array, own: int, most: int = MANY) -> Indices:

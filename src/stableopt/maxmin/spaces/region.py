@@ -11,7 +11,6 @@ Notation
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from stableopt.base.arrays import Array, Mask, between, cartesian
 from stableopt.base.values import ReadOnly
 from stableopt.maxmin.solver import Choice, Row
 from stableopt.maxmin.spaces.mover import Mover
-from stableopt.maxmin.spaces.movers import MANY, ChoiceMover, other_rows
+from stableopt.maxmin.spaces.movers import MANY, ChoiceMover, joined, other_rows
 from stableopt.maxmin.spaces.set_movers import movers_of
 from stableopt.sets.domains import Domain, Points
 from stableopt.sets.spaces import Point, Space, keys_of, space_of
@@ -147,9 +146,16 @@ class SpaceMovers(SpaceDecisions):
 
     @cached_property
     def _placed(self) -> list[tuple[Mover, slice]]:
-        """Each mover with its coordinates of a scenario."""
-        ends = np.cumsum([0, *(mover.width for mover in self.movers)]).tolist()
-        return [(mover, slice(a, b)) for mover, (a, b) in zip(self.movers, itertools.pairwise(ends), strict=True)]
+        """Each mover with its coordinates of a scenario; boxes of columns next to each other are one."""
+        found: list[tuple[Mover, slice]] = []
+        for mover in self.movers:
+            start = found[-1][1].stop if found else 0
+            both = joined(found[-1][0], mover) if found else None
+            if both is not None:
+                start = found.pop()[1].start
+            placed = mover if both is None else both
+            found.append((placed, slice(start, start + placed.width)))
+        return found
 
     @cached_property
     def width(self) -> int:
@@ -193,11 +199,12 @@ class SpaceRegion(SpaceMovers):
     def _alone(self) -> Mover | None:
         """The only mover, if it moves all columns in their order: then nothing has to be put side by side."""
         whole = slice(0, self.points_space.dim)
-        return self.movers[0] if len(self.movers) == 1 and self.movers[0].place == whole and whole.stop else None
+        only = self._placed[0][0] if len(self._placed) == 1 else None
+        return only if only is not None and only.place == whole and whole.stop else None
 
     def points(self, X: Array, S: Array) -> Array:
         if self._alone is not None:
-            return self._alone.move(X, S)
+            return self._alone.move(_whole(self, X), S)
         Z = self.base(X)
         for mover, part, C in _parts(self._placed, Z):
             Z[:, mover.place] = mover.move(C, S[:, part])
@@ -205,7 +212,8 @@ class SpaceRegion(SpaceMovers):
 
     def pull(self, X: Array, S: Array, G: Array) -> tuple[Array, Array]:
         if self._alone is not None and not self.discrete.any():
-            return self._alone.pull(X, S, G)
+            by_point, by_scenario = self._alone.pull(_whole(self, X), S, G)
+            return by_point[:, : self.dim], by_scenario
         by_point, by_scenario = G.copy(), np.zeros(S.shape)
         for mover, part, C in _parts(self._placed, self.base(X)):
             by_point[:, mover.place], by_scenario[:, part] = mover.pull(C, S[:, part], G[:, mover.place])
@@ -215,7 +223,7 @@ class SpaceRegion(SpaceMovers):
 
     def project(self, X: Array, S: Array) -> Array:
         if self._alone is not None:
-            return self._alone.project(X, S)
+            return self._alone.project(_whole(self, X), S)
         out = np.empty(S.shape)
         for mover, part, C in _parts(self._placed, self.base(X)):
             out[:, part] = mover.project(C, S[:, part])
@@ -223,7 +231,7 @@ class SpaceRegion(SpaceMovers):
 
     def project_inside(self, X: Array, S: Array) -> Array:
         if self._alone is not None:
-            return self._alone.project_inside(X, S)
+            return self._alone.project_inside(_whole(self, X), S)
         out = np.empty(S.shape)
         for mover, part, C in _parts(self._placed, self.base(X)):
             out[:, part] = mover.project_inside(C, S[:, part])
@@ -231,7 +239,7 @@ class SpaceRegion(SpaceMovers):
 
     def scenario_of(self, X: Array, Z: Array) -> Array:
         if self._alone is not None:
-            return self._alone.scenario_of(X, Z)
+            return self._alone.scenario_of(_whole(self, X), Z)
         out = np.empty((len(X), self.width))
         for mover, part, C in _parts(self._placed, self.base(X)):
             out[:, part] = mover.scenario_of(C, Z[:, mover.place])
@@ -267,7 +275,7 @@ class SpaceRegion(SpaceMovers):
     def pace(self, X: Array) -> Array:
         """By how far a decision can be moved."""
         if self._alone is not None:
-            return _paces(self._alone.extents(X))
+            return _paces(self._alone.extents(_whole(self, X)))
         parts = [mover.extents(C) for mover, _, C in _parts(self._placed, self.base(X))]
         return _paces(np.concatenate([np.empty((len(X), 0)), *parts], axis=1))
 
@@ -286,6 +294,11 @@ class SpaceRegion(SpaceMovers):
         parts = [(mover, part, C[0]) for mover, part, C in _parts(placed, self.base(x[None]))]
         found = [_with_part(s, part, mover.others(c, s[part], most)) for mover, part, c in parts]
         return np.vstack([np.empty((0, self.width)), *found])
+
+
+def _whole(region: SpaceDecisions, X: Array) -> Array:
+    """The coordinates of unperturbed points: those of the decisions, where there is no parameter."""
+    return X if region.theta is None else region.base(X)
 
 
 def _parts(placed: Sequence[tuple[Mover, slice]], Z: Array) -> Iterator[tuple[Mover, slice, Array]]:
