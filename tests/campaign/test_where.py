@@ -126,6 +126,73 @@ def test_whole_numbers_are_allowed_or_not():
     assert found.value == pytest.approx(4 - 0.2**2, abs=1e-3)
 
 
+def left(p):
+    return p["x"] <= 0.4
+
+
+def right(p):
+    return p["x"] >= 0.6
+
+
+def test_another_rule_for_a_file_counts_from_now_on_and_may_not_have_the_name_of_the_one_before(tmp_path):
+    plain = {"ranges": {"x": (0.0, 1.0)}, "tolerance": 0.02, "initial": 2}
+    campaign = so.Campaign(**plain, where=left, file=tmp_path / "a.db")
+    elsewhere = so.Campaign.open(tmp_path / "a.db", functions={"left": left})
+    for _ in range(3):
+        trial = campaign.ask()
+        campaign.tell(trial, float(np.sin(3 * trial.point["x"])))
+    trial = campaign.ask()
+    campaign.change(where=right)
+    assert campaign.tell(trial, 0.9).status == "done"
+    assert campaign.result.decision["x"] >= 0.6 and campaign.ask().decision["x"] >= 0.6
+    with pytest.raises(ValueError, match=r"pass functions=.'right'"):  # not what it was before, without a remark
+        _ = elsewhere.result
+
+    def another(p):
+        return p["x"] <= 0.5
+
+    another.__qualname__ = "right"
+    campaign.change(where=lambda p: p["x"] >= 0.7)
+    for rule in (another, lambda p: p["x"] <= 0.5):
+        with pytest.raises(TypeError, match="use def, with a name that no other one has or had"):
+            campaign.change(where=rule)
+    assert campaign.ask().decision["x"] >= 0.7  # what is refused changes nothing
+    campaign.change(where=right)
+    numbers = [t["trial"] for t in campaign.trials]
+    campaign.close()
+    for again in (
+        so.Campaign.open(tmp_path / "a.db", functions={"right": right}),  # rules of the past are not asked for
+        so.Campaign(**plain, where=right, file=tmp_path / "a.db"),
+    ):
+        assert [t["trial"] for t in again.trials] == numbers and again.result.decision["x"] >= 0.6
+        again.close()
+
+
+def test_another_set_of_ones_own_for_a_file_counts_from_now_on(tmp_path):
+    def near(x, z):
+        return np.abs(x - z).max() <= 0.05
+
+    def into(x, z):
+        return np.clip(z, x - 0.05, x + 0.05)
+
+    campaign = so.Campaign({"x": (0.0, 1.0)}, 0.02, initial=2, file=tmp_path / "a.db")
+    for x in (0.2, 0.7):
+        campaign.tell({"x": x}, x)
+    campaign.change(tolerance=so.Within(near, into))
+    assert campaign.ask().point and campaign.result.optimizer.uncertainty == so.Within(near, into)
+    campaign.close()
+
+
+def test_functions_of_one_name_are_refused_where_a_run_is_written(tmp_path):
+    space, rule = so.Space({"x": (0.0, 1.0)}), lambda p: p["x"] < 0.5
+    own = so.Within(lambda x, z: np.abs(x - z).max() <= 0.05, lambda x, z: np.clip(z, x - 0.05, x + 0.05))
+    with pytest.raises(TypeError, match="use def"):
+        so.Optimizer(space, own, so.GP(so.SE(0.3), noise=0.1), where=rule).to_json()
+    with pytest.raises(TypeError, match="use def"):
+        so.Campaign({"x": (0.0, 1.0)}, so.Within(into := own.project, into), where=rule, file=tmp_path / "a.db")
+    assert not (tmp_path / "a.db").exists()
+
+
 @pytest.mark.parametrize("ranges", [{"x": (0.0, 1.0)}, so.Grid.linspace(0, 1, 41)])
 def test_what_could_be_better_is_about_allowed_decisions(ranges):
     def first(point):

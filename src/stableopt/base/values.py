@@ -33,9 +33,12 @@ class Value(ReadOnly):
     def __init_subclass__(cls) -> None:
         _KINDS[_kind(cls)] = cls
 
-    def to_dict(self) -> dict[str, Any]:
-        """The value as JSON-ready data: its class under "kind", then its fields."""
-        return dict(_plain(self, {}))
+    def to_dict(self, functions: dict[str, Callable[..., Any]] | None = None) -> dict[str, Any]:
+        """The value as JSON-ready data: its class under "kind", then its fields.
+
+        functions: by the names that they have already, for values that are written together; others are added.
+        """
+        return dict(_plain(self, {} if functions is None else functions))
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and bool(_plain(self) == _plain(other))
@@ -81,7 +84,7 @@ def from_dict(
         if "function" in item:
             if isinstance(name := item["function"], str) and name in known:
                 return known[name]
-            remedy = f"pass functions={{{name!r}: ...}}, got {sorted(known)}"
+            remedy = f"pass functions={{{name!r}: ...}} when you open it, got {sorted(known)}"
             raise ValueError(f"the run uses the function {name!r} at {where}, which JSON cannot hold: {remedy}")
         cls = _class(item.get("kind"), named, where)
         return _made(cls, {key: read(part, f"{where}.{key}") for key, part in item.items() if key != "kind"}, where)
@@ -146,15 +149,22 @@ def _plain(item: Any, names: dict[str, Any] | None = None, where: str = "a value
     if item is None or isinstance(item, bool | int | float | str):
         return item
     if callable(item):
-        return item if names is None else {"function": _name(item, names)}
+        return item if names is None else {"function": named(item, names)}
     expected = "a number, a string, a list of these, a value of this library or a function"
     raise TypeError(f"expected {where} to be {expected}, so that to_dict can write it, got {item!r:.200}")
 
 
-def _name(function: Any, known: dict[str, Any]) -> str:
-    """The name of a function, which no other one of those that are known may have: all lambdas share theirs."""
-    name: str | None = getattr(function, "__qualname__", None)
-    if name is None or known.setdefault(name, function) != function:
+def named(function: Any, known: dict[str, Any], usual: str | None = None) -> str:
+    """The name of a function, which no other one of those that are known may have: all lambdas share theirs.
+
+    usual: the name of a function that has none of its own, such as a partial one.
+    """
+    for own, other in known.items():
+        if other == function:
+            return own
+    name: str | None = getattr(function, "__qualname__", usual)
+    if name is None or name in known:
         expected = "functions with names of their own, so that a run can be stored"
-        raise TypeError(f"expected {expected}, got {function!r}: use def")
+        raise TypeError(f"expected {expected}, got {function!r}: use def, with a name that no other one has or had")
+    known[name] = function
     return name

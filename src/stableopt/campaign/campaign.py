@@ -27,7 +27,7 @@ from stableopt.campaign.store import Memory, Store, name_of
 from stableopt.campaign.tables import experiments, frame, points_of, rows_of
 from stableopt.campaign.telling import Desk, Outcome, recorded_as
 from stableopt.campaign.words import Ranges, Words
-from stableopt.campaign.written import check_same, reader
+from stableopt.campaign.written import Reader, check_same
 from stableopt.loop.defaults import FRONT_DOOR
 from stableopt.loop.optimizer import Optimizer
 from stableopt.loop.rules import Algorithm
@@ -122,7 +122,7 @@ class AskAndTell:
         from stableopt.campaign.files import File
 
         campaign = cls.__new__(cls)
-        campaign._use(File(Path(file), reader(functions, classes)), Path(file), who)
+        campaign._use(File(Path(file), Reader(functions, classes)), Path(file), who)
         try:
             _ = campaign.ledger  # refuses words whose functions are not there, and not the first question later on
         except BaseException:
@@ -143,7 +143,7 @@ class AskAndTell:
         if not path.exists() or not path.stat().st_size:
             with contextlib.suppress(FileExistsError):  # another process was faster: then its own counts
                 create(path, Created(words), name_of(who))
-        self._use(File(path, reader(words=words)), path, who, fresh)
+        self._use(File(path, Reader(words=words)), path, who, fresh)
         check_same(words, self._record.words, path, unsaid(words))
 
     def _use(

@@ -19,16 +19,16 @@ DONE, FAILED, OPEN, ABANDONED = STATUSES = "done", "failed", "open", "abandoned"
 
 @dataclass(frozen=True)
 class Created:
-    """The campaign began."""
+    """The campaign began; without words, they were others later on."""
 
-    words: Words
+    words: Words | None
 
 
 @dataclass(frozen=True)
 class Changed:
-    """The words are others from now on."""
+    """The words are others from now on; without words, they were others again later on."""
 
-    words: Words
+    words: Words | None
 
 
 @dataclass(frozen=True)

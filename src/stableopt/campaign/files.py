@@ -13,7 +13,7 @@ import contextlib
 import os
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from stableopt.base.checks import destination, no_folder
 from stableopt.base.locks import Lock
 from stableopt.campaign.events import Event, Happening
 from stableopt.campaign.store import Append, now
-from stableopt.campaign.written import text_of
+from stableopt.campaign.written import Reader, text_of
 
 APPLICATION = 0x53744F70  # "StOp"
 FORMAT = 1
@@ -38,9 +38,9 @@ _descriptors: dict[tuple[int, int, int], int] = {}  # by process and file
 class File:
     """The events of a campaign in a file. A process that was forked gets a connection of its own."""
 
-    def __init__(self, path: Path, read: Callable[[str, str], Happening]) -> None:
+    def __init__(self, path: Path, reader: Reader) -> None:
         """The file must be there; `create` makes one."""
-        self.path, self._read = path, read
+        self.path, self._reader = path, reader
         _check_header(path)
         self._db = self._connected()
         with self._explained("read"):
@@ -68,11 +68,12 @@ class File:
             rows = self._db.execute(
                 "SELECT seq, time, who, kind, body FROM events WHERE seq > ? ORDER BY seq", (after,)
             ).fetchall()
-        return [self._event(*row) for row in rows]
+        last = max((seq for seq, _, _, kind, _ in rows if kind in ("created", "changed")), default=0)
+        return [self._event(*row, past=row[0] < last) for row in rows]
 
-    def _event(self, seq: int, time: str, who: str, kind: str, body: str) -> Event:
+    def _event(self, seq: int, time: str, who: str, kind: str, body: str, *, past: bool) -> Event:
         try:
-            return Event(seq, time, who, self._read(kind, body))
+            return Event(seq, time, who, self._reader.read(kind, body, past=past))
         except (KeyError, AttributeError) as error:
             raise _damaged(self.path, f"event {seq} ({kind!r:.40}) cannot be read: {error!r:.100}") from None
 
@@ -83,7 +84,7 @@ class File:
         db = self._db
 
         def append(whats: Sequence[Happening], who: str) -> None:
-            rows = [(now(), who, *text_of(what)) for what in whats]
+            rows = [(now(), who, *text) for text in self._reader.written(whats)]
             with self._explained("written"):
                 db.executemany(_INSERT, rows)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from stableopt.base.values import Functions, Value, from_dict
+from stableopt.base.values import Functions, Value, from_dict, named
 from stableopt.campaign.events import Abandoned, Asked, Changed, Created, Happening, Imported, Told
 from stableopt.campaign.words import Words
 
@@ -35,38 +35,60 @@ _LATER = (
 )  # words that files of earlier versions do not have: they are written where they are used
 
 
-def text_of(what: Happening) -> tuple[str, str]:
-    """The kind of an event, and its content as JSON."""
-    content = asdict(what) if not isinstance(what, Created | Changed) else {"words": as_data(what.words)}
+Names = dict[str, Callable[..., Any]]
+"""Functions of the user, which JSON cannot hold, by the names under which words have them."""
+
+
+def text_of(what: Happening, names: Names | None = None) -> tuple[str, str]:
+    """The kind of an event, and its content as JSON; the functions of its words are added to ``names``."""
+    if isinstance(what, Created | Changed):
+        assert what.words is not None  # only what is read can be without
+        return type(what).__name__.lower(), json.dumps({"words": as_data(what.words, names)}, allow_nan=False)
+    content = asdict(what)
     return type(what).__name__.lower(), json.dumps(content, allow_nan=False)
 
 
-def reader(
-    functions: Functions | None = None, classes: Iterable[type[Value]] = (), words: Words | None = None
-) -> Callable[[str, str], Happening]:
-    """What reads an event from its kind and its JSON.
+class Reader:
+    """What reads events from their JSON, and knows the functions of the words that it read and wrote."""
 
-    functions, classes: those of the user, which JSON cannot hold. words: taken where they are those of the file.
-    """
-    known, same = list(classes), None if words is None else as_data(words)
+    def __init__(
+        self, functions: Functions | None = None, classes: Iterable[type[Value]] = (), words: Words | None = None
+    ) -> None:
+        """functions, classes: those of the user. words: taken where they are those of the file."""
+        self._names, self._classes = dict(functions or {}), list(classes)
+        self._words, self._same = words, None if words is None else as_data(words, self._names)
 
-    def read(kind: str, text: str) -> Happening:
+    def read(self, kind: str, text: str, *, past: bool = False) -> Happening:
+        """An event from its kind and its JSON; the functions of ``past`` words are not needed any more."""
         content = json.loads(text)
         if kind in ("created", "changed"):
-            found = words if same == content["words"] else _words(content["words"], functions, known)
-            return KINDS[kind](found)  # type: ignore[call-arg, arg-type]
+            return KINDS[kind](None if past else self._said(content["words"]))  # type: ignore[call-arg, arg-type]
         if kind == "imported":
             return Imported(content["first"], tuple((p, v, s) for p, v, s in content["rows"]))
         return KINDS[kind](**content)
 
-    return read
+    def written(self, whats: Sequence[Happening]) -> list[tuple[str, str]]:
+        """The kinds and the JSON of events. A function may not have the name of another one that is or was known.
+
+        Who has the file open elsewhere, or opens it later, knows functions by their names alone.
+        """
+        names = dict(self._names)
+        texts = [text_of(what, names) for what in whats]
+        self._names = names
+        return texts
+
+    def _said(self, data: Mapping[str, Any]) -> Words:
+        if self._words is not None and self._same == data:
+            return self._words
+        return Words(**{name: _item(item, self._names, self._classes, name) for name, item in data.items()})
 
 
-def as_data(words: Words) -> dict[str, Any]:
-    """The words as JSON-ready data."""
+def as_data(words: Words, names: Names | None = None) -> dict[str, Any]:
+    """The words as JSON-ready data; functions with names of their own, which are added to those that are known."""
+    names = {} if names is None else names
     given = {f.name: getattr(words, f.name) for f in fields(Words)} | {"ranges": words.domain}
     given["constraints"] = words.limits or None
-    return {name: _data(item, name) for name, item in given.items() if item is not None or name not in _LATER}
+    return {name: _data(item, name, names) for name, item in given.items() if item is not None or name not in _LATER}
 
 
 def check_same(words: Words, known: Words, path: Path, unsaid: Sequence[str] = ()) -> None:
@@ -86,34 +108,30 @@ def check_same(words: Words, known: Words, path: Path, unsaid: Sequence[str] = (
         )
 
 
-def _words(data: Mapping[str, Any], functions: Functions | None, classes: list[type[Value]]) -> Words:
-    return Words(**{name: _item(item, functions, classes) for name, item in data.items()})
-
-
-def _data(item: Any, name: str) -> Any:
+def _data(item: Any, name: str, names: Names) -> Any:
     if isinstance(item, Value):
-        return item.to_dict()
+        return item.to_dict(names)
     if isinstance(item, Mapping):
-        return {"items": [[_data(k, name), _data(v, name)] for k, v in item.items()]}
+        return {"items": [[_data(k, name, names), _data(v, name, names)] for k, v in item.items()]}
     if isinstance(item, np.ndarray | np.generic):
         return item.tolist()
     if isinstance(item, bool | int | float | str) or item is None:
         return item
     if name == "where" and callable(item):
-        return {"function": getattr(item, "__qualname__", name)}
+        return {"function": named(item, names, name)}
     if isinstance(item, list | tuple):
-        return [_data(part, name) for part in item]
+        return [_data(part, name, names) for part in item]
     raise TypeError(f"expected {name} as something that a file can hold, got {item!r:.200}")
 
 
-def _item(data: Any, functions: Functions | None, classes: list[type[Value]]) -> Any:
+def _item(data: Any, functions: Functions, classes: list[type[Value]], where: str) -> Any:
     if isinstance(data, list):
-        return [_item(part, functions, classes) for part in data]
+        return [_item(part, functions, classes, where) for part in data]
     if not isinstance(data, dict):
         return data
     if "items" in data:
-        return {_key(k): _item(v, functions, classes) for k, v in data["items"]}
-    return from_dict(data, functions, classes)
+        return {_key(k): _item(v, functions, classes, where) for k, v in data["items"]}
+    return from_dict(data, functions, classes, where)
 
 
 def _key(key: Any) -> Any:

@@ -10,14 +10,14 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import overload
+from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
 from stableopt.base.checks import listed, positive, whole
 from stableopt.base.locks import Lock
 from stableopt.base.threads import threads_for
-from stableopt.base.values import Value, from_dict
+from stableopt.base.values import Value, from_dict, named
 from stableopt.loop.answers import Query, Report
 from stableopt.loop.asking import Asking
 from stableopt.loop.constraints import Constraint, checked_constraints
@@ -259,14 +259,15 @@ class Optimizer:
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""
         state, translation = self._state, self._state.setting.translation
+        names: dict[str, Callable[..., Any]] = {}
         run = {
             "format": FORMAT,
-            "domain": self.domain.to_dict(),
-            "uncertainty": self.uncertainty.to_dict(),
-            "gp": self.gp.to_dict(),
-            "algorithm": self.algorithm.to_dict(),
-            "beta": self.schedule.to_dict(),
-            "explore": self.exploring.to_dict(),
+            "domain": self.domain.to_dict(names),
+            "uncertainty": self.uncertainty.to_dict(names),
+            "gp": self.gp.to_dict(names),
+            "algorithm": self.algorithm.to_dict(names),
+            "beta": self.schedule.to_dict(names),
+            "explore": self.exploring.to_dict(names),
             "initial": self.initial,
             "seed": self.seed,
             "learned": state.belief.to_dict() if isinstance(self.gp, Learned) else None,
@@ -276,7 +277,7 @@ class Optimizer:
         if state.constraints:
             run["constraints"] = list(map(written_constraint, self.constraints, state.constraints))
         if state.setting.where is not None:
-            run["where"] = {"function": getattr(state.setting.where, "__qualname__", "where")}
+            run["where"] = {"function": named(state.setting.where, names, "where")}
         return json.dumps(run)
 
     @classmethod

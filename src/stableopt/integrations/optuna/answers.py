@@ -13,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 from stableopt.campaign.events import Created
 from stableopt.campaign.profile import Profile
 from stableopt.campaign.results import Assessment, Result
-from stableopt.campaign.written import reader
+from stableopt.campaign.written import Reader
 from stableopt.integrations.optuna.certificates import Certificate
 from stableopt.integrations.optuna.learning import WORDS, Learner, minimizes, trials_of
 from stableopt.integrations.optuna.limits import limits_of
@@ -106,8 +106,8 @@ def _said(study: Study, tolerance: Any, words: StudyWords) -> Said | None:
 
 def _stored(study: Study, found: Shared) -> Problem:
     """The problem that a sampler wrote into the study."""
-    read = reader()("created", str(study.user_attrs[WORDS]))
-    assert isinstance(read, Created)
+    read = Reader().read("created", str(study.user_attrs[WORDS]))
+    assert isinstance(read, Created) and read.words is not None
     space = read.words.domain
     uncertainty = read.words.uncertainty.parameters
     names = [*getattr(space, "labels", []), *(getattr(uncertainty.theta, "labels", []) if uncertainty else [])]
