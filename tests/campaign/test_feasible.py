@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -370,3 +371,28 @@ def test_what_breaks_a_limit_for_certain_does_so_whatever_else_is_unknown():
         campaign.tell([x], {"value": x, "s": 5 + x})
     compared = campaign.result.compare()
     assert {row.limits for row in compared} == {"breaks a limit"} and "robust" not in compared.words
+
+
+@pytest.mark.parametrize("values", [[0.003], [0.003, 0.004], [0.003] * 5, [0.0] * 5])
+@pytest.mark.parametrize("shift", [0.0, -5.0])
+def test_nothing_is_certified_before_a_model_has_seen_how_a_quantity_varies(values, shift):
+    campaign = so.Campaign({"x": (0.0, 1.0)}, 0.05, constraints={"s": (None, 2.0 + shift)}, initial=1)
+    for i in range(8):
+        told = {"s": values[i] + shift} if i < len(values) else {}
+        campaign.tell({"x": 0.5 + 0.01 * i}, {"value": 0.5 + 0.01 * i, **told})
+    assert campaign.result.feasible in ("likely", "unknown")
+    assert "keeps all limits" not in {row.limits for row in campaign.result.compare()}
+    given = replace(campaign.ledger.said, constraints=[so.Constraint("s", upper=2.0, model=so.GP(so.SE(5.0), 0.01))])
+    campaign = so.Campaign.of(given)  # a model that is given knows how it varies
+    campaign.tell({"x": 0.5}, {"value": 0.5, "s": 0.003})
+    assert campaign.result.feasible == "certified"
+
+
+def test_a_campaign_that_knows_only_a_constraint_can_be_looked_at(tmp_path):
+    campaign = so.Campaign({"x": (0.0, 1.0)}, 0.05, constraints={"s": (None, 1.0)})
+    campaign.tell(campaign.ask(), {"s": 0.4})
+    assert "nothing is known yet" in campaign.result._repr_html_()
+    page = campaign.report(tmp_path / "page.html").read_text()
+    assert "Nothing is known yet" in page and "s" in page
+    with pytest.raises(ValueError, match="nothing to compare yet: tell at least one value first"):
+        campaign.result.compare()

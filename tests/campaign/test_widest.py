@@ -212,6 +212,7 @@ def test_bad_questions_are_refused_before_anything_is_measured():
         lambda: so.widest(never, line, 0.1, at_least=1, target=0.1), ValueError, "expected no target", "got ['target']"
     )
     refused(lambda: so.widest(never, line, 0.1, at_least=1, stop_when=0.9), ValueError, "expected no stop_when")
+    refused(lambda: so.widest(never, line, 0.1, at_least=1, minimize=True), ValueError, "expected at_most=...")
     own = so.Within(lambda x, z: abs(x - z).max() < 0.1, lambda x, z: x)
     refused(lambda: so.widest(never, line, own, at_least=1), ValueError, "expected a set with a size", "your own")
     refused(lambda: OptimisticFactor(math.nan), ValueError, "expected at_least", "got nan")

@@ -25,6 +25,8 @@ def check(state: State, chance: Chance, share: float) -> None:
     if not is_number(share) or not 0 < share < 1:
         raise ValueError(f"expected share=... as a number between 0 and 1, such as 0.05, got {share!r:.80}")
     whole(chance.samples, 1, "samples as a whole number of at least 1")
+    if not state.objective.t:
+        raise ValueError("nothing to compare yet: tell at least one value first")
     draws(state.setting, state.tried()[0], chance)
 
 

@@ -170,7 +170,7 @@ class Answer(Kept, Questions, Generic[Decision]):
 
     def _repr_html_(self) -> str:
         """The numbers that matter as a table, and the pictures, for notebooks."""
-        return table((), self._lines(), type(self).__name__) + (pictures(self) if self._state.t else "")
+        return table((), self._lines(), type(self).__name__) + (pictures(self) if self._state.objective.t else "")
 
     def _lines(self) -> list[tuple[str, str]]:
         point, *bounds = self.worst_case
@@ -260,7 +260,7 @@ class Result(Answer[Decision]):
             if state.objective.t
             else [("decision", "nothing is known yet: tell at least one value first")]
         )
-        return [*known, ("after", f"{state.t} values{failed}{stopped}")]
+        return [*known, ("after", f"{state.t} value{'s' if state.t != 1 else ''}{failed}{stopped}")]
 
     def __str__(self) -> str:
         lines = self._lines()

@@ -72,7 +72,7 @@ class Widest(Result[Any]):
         The reported one is expected to reach further, and may be guaranteed for less.
         """
         state = self.state
-        if state.constraints and not state.limits.complete:
+        if state.constraints and not state.limits.founded:
             return None
         with threads_for(state.t):
             found = radius(state, goals(state, self.sign * self.specification, "lower"))
@@ -122,6 +122,8 @@ def widest(
 
     sign = -1 if at_least is None and at_most is not None else 1
     value = specification(at_least, at_most, sign)
+    if "minimize" in options:
+        raise ValueError("expected at_most=... in place of minimize=..., where small values are good")
     refused = [name for name in ("algorithm", "target", "confirm", "stop_when") if name in options]
     if refused:
         raise ValueError(f"expected no {refused[0]}=... for widest, which has a rule of its own, got {refused}")

@@ -33,6 +33,7 @@ _FAR = 1e6  # units of a warp: no value is as far from the others
 _NARROW = 1e-3  # of s_k: a width below this is as good as none
 _HARDLY = -0.5  # a score: in 1 of 10 cases all limits are kept, with β^{1/2} = 2.5
 _HALF = 0.5  # of the noise: what is known as well as this is known
+_FEWEST = 3  # values of which one differs: with less, a learned model knows no scale of its quantity
 
 
 def tells(deviation: float, noise: float, scale: float) -> bool:
@@ -110,6 +111,13 @@ class Limited(ReadOnly, Generic[Index]):
         """The rounds in which it was measured, with its values."""
         name = self.name
         return [replace(r, y=r.measured[name], noise=None) for r in rounds if r.measured and name in r.measured]
+
+    def founded(self, rounds: Sequence[Round[Index]]) -> bool:
+        """Whether its model can guarantee anything: one that is learned has to have seen how the quantity varies."""
+        if self.output.learned is None:
+            return self.output.known is not None
+        values = [r.y for r in self.rounds(rounds)]
+        return len(values) >= _FEWEST and min(values) < max(values)
 
 
 def valued(rounds: Sequence[Round[Index]]) -> Sequence[Round[Index]]:
@@ -205,6 +213,8 @@ class Limits(ReadOnly, Generic[Index]):
     """What a point looks like to a user."""
     points: Callable[[Index], Sequence[Index]]
     """Points that a decision can turn into."""
+    founded: bool
+    """Whether the models of all constraints can guarantee anything."""
 
     @cached_property
     def each(self) -> list[Limit[Index]]:
@@ -247,7 +257,7 @@ class Limits(ReadOnly, Generic[Index]):
     def kept(self, decisions: Sequence[Index]) -> list[bool | None]:
         """Whether decisions keep all limits: True and False are guaranteed."""
         low, high = (self.smallest_of(decisions, level).tolist() for level in ("lower", "upper"))
-        kept = True if self.complete else None  # one that was never measured may be broken, too
+        kept = True if self.founded else None  # one of which hardly anything is known may be broken, too
         return [kept if a >= 0 else False if b < 0 else None for a, b in zip(low, high, strict=True)]
 
     def smallest(self, decision: Index, level: Level) -> float:
@@ -278,7 +288,7 @@ class Limits(ReadOnly, Generic[Index]):
         """Whether a decision keeps all limits: "certified", "likely" or "unknown"."""
         if not self.complete:
             return "unknown"
-        if all(known.margin[0] >= 0 for known in self.known_of(decision)):
+        if self.founded and all(known.margin[0] >= 0 for known in self.known_of(decision)):
             return "certified"
         return "likely" if self.smallest(decision, "mean") >= 0 else "unknown"
 

@@ -284,7 +284,8 @@ class State(ReadOnly, Generic[Index]):
         """What is known of the constraints."""
         scales = [self.scale(k.output) for k in self.constraints]
         seen, points = self.setting.translation.point, self.setting.candidates
-        return Limits(self.constraints, scales, self._solver, self._hints, seen, points)
+        founded = all(k.founded(self.rounds) for k in self.constraints)
+        return Limits(self.constraints, scales, self._solver, self._hints, seen, points, founded)
 
     def scale(self, output: Output[Index]) -> float:
         """What is much or little for a quantity: its prior's standard deviation where it was measured."""

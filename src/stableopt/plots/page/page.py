@@ -33,7 +33,7 @@ _COMPARED = 6  # contenders
 def page_of(source: Any, label: str | None = None) -> str:
     """The page as text."""
     answer = answer_of(source)
-    if not answer.state.rounds:
+    if not answer.state.objective.t:
         return _written("Nothing is known yet", _nothing(source), {})
     subject = subject_of(source, label)
     album = Album(subject)
