@@ -64,30 +64,6 @@ def test_a_huge_beta_looks_where_least_is_known():
     assert least[query.decision_index] == pytest.approx(least.max(), rel=1e-3)
 
 
-@pytest.mark.parametrize("attack", [1.0, None])
-def test_before_it_looks_elsewhere_a_decision_is_measured_where_its_guarantee_is_smallest(attack):
-    """Where the attack is the guarantee itself (None), there is no other place."""
-    points, radius, met = GRID.points[:, 0], 0.1, 0
-    algorithm = Algorithm("StableOpt", OptimisticPessimistic(attack), BestOfAll())
-    for seed in range(4):
-        rng = np.random.default_rng(seed)
-        f = np.linalg.cholesky(SE(0.08)(GRID.points, GRID.points) + 1e-8 * np.eye(51)) @ rng.standard_normal(51)
-        optimizer = told(0, Curious(0.01, (25.0,)), GRID, Ball(radius), algorithm)
-        for _ in range(25):
-            state, query = optimizer.state, optimizer.ask()
-            decision = state.optimistic.decision
-            mean, variance = state.moments(range(51))
-            reached = np.flatnonzero(abs(points - points[decision]) <= radius + 1e-9)
-            first, second = (
-                reached[np.argmin((mean - c * np.sqrt(variance))[reached])] for c in (1.0 if attack else 2.5, 2.5)
-            )
-            if not teaches(state, int(first)) and teaches(state, int(second)):
-                assert (query.decision_index, query.point_index) == (decision, second)
-                met += 1
-            optimizer.tell(query, f[query.point_index] + NOISE * rng.standard_normal())
-    assert (met > 0) == (attack is not None)
-
-
 def test_in_a_space_it_leaves_a_known_hill_too_and_asking_twice_gives_the_same():
     optimizer = told(8, Curious(0.01, (25.0,)), Space([(0, 1)]), Rectangle(0.02))
     query = optimizer.ask()

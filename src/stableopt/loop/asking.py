@@ -68,17 +68,9 @@ class Asking(NamedTuple, Generic[Index]):
         return Query(number + 1, *seen, math.nan, choice.decision, choice.point), larger
 
     def _sampled(self, state: State[Index], seed: int) -> tuple[Choice[Index], float | None]:
-        """What the rule chooses, with the smallest β whose choice would tell something; which one, if it is larger.
-
-        Before a larger one, the same decision is measured where else the rule says, if that would tell something.
-        """
+        """What the rule chooses, with the smallest β whose choice would tell something; which one, if it is larger."""
         rule, larger = self.algorithm.sampling, None
         choice = _sampled(rule, state, seed)
-        if rule.explores and state.instead and not teaches(state, choice.point):
-            other = rule.again(state, choice.decision)
-            other = None if other is None else _canonical(other, f"{type(rule).__name__}.again", state)
-            if other is not None and teaches(state, other.point):
-                return other, None
         for beta in state.instead if rule.explores else ():
             if teaches(state, choice.point):
                 break
@@ -173,11 +165,8 @@ def _unmeasured(state: State[Index], points: Sequence[Index]) -> Mask:
 
 def _sampled(rule: SamplingRule, state: State[Index], seed: int) -> Choice[Index]:
     """What a rule chooses, checked: it may be a user's own."""
-    return _canonical(rule.sample(state, seed), f"{type(rule).__name__}.sample", state)
-
-
-def _canonical(choice: object, where: str, state: State[Index]) -> Choice[Index]:
-    """A choice as the setting writes it, if it is one."""
+    choice = rule.sample(state, seed)
+    where = f"{type(rule).__name__}.sample"
     if not isinstance(choice, Choice):
         raise TypeError(f"expected {where} to return a Choice(decision, point), got {choice!r:.200}")
     try:

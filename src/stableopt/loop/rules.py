@@ -27,10 +27,6 @@ class SamplingRule(Value, ABC):
     def sample(self, state: State[Index], seed: int) -> Choice[Index]:
         """The point to measure and the decision that it serves; the same for the same state and seed."""
 
-    def again(self, state: State[Index], decision: Index) -> Choice[Index] | None:
-        """Another place to measure a decision, where it is known at the first one; None: there is none."""
-        return None
-
     def begin(self, state: State[Index], number: int) -> Choice[Index]:
         """Point ``number`` (from 0) of those that are spread out before the model is asked."""
         point = state.setting.design(number)
@@ -72,10 +68,6 @@ class OptimisticPessimistic(SamplingRule):
         if best.margin < 0:  # no decision can be feasible: the adversary chooses the limit, too
             return min(state.limits.worst(best.decision, "lower"), key=lambda choice: choice.value)
         return _dearest(state, best)
-
-    def again(self, state: State[Index], decision: Index) -> Choice[Index] | None:
-        """Where its guarantee is smallest: other decisions would be reported, as long as that place is not known."""
-        return None if self.attack is None or state.constraints else state.pessimistic(decision)
 
 
 def _dearest(state: State[Index], best: Choice[Index]) -> Choice[Index]:
