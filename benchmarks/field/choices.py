@@ -9,9 +9,9 @@
     late         ½, and where that tells nothing new 4, up to the 20th evaluation, then 4 throughout
     known-4      ½, and where that tells nothing new 4, without the wider looks of the defaults
     known-wide   ½, and where that tells nothing new 4, 25 and 10⁴ by turns
-    known-mostly ½, and where that tells nothing new 4; in every fifth round the smallest of 4, 25 and 400 that does
-    known-fifth  ½, and where that tells nothing new 4, and 25 in every fifth round: the defaults before
-    looks        ½, and by turns 25 and 6.25 in every fifth round from the 25th on: the defaults before that
+    known-all    the smallest of ½, 4, 25 and 400 that tells something new, in every round: the defaults before
+    known-fifth  ½, and where that tells nothing new 4, and 25 in every fifth round: the defaults before that
+    looks        ½, and by turns 25 and 6.25 in every fifth round from the 25th on: the defaults in the beginning
     edges        initial points up to the edges and on them: the shared ones, stretched by a tenth and clipped
     inner        initial points in the inner 80 % of every range, as in `maximize`
     unwarped     outputs as they are: the defaults before
@@ -111,7 +111,7 @@ METHODS["turns"] = partial(Chosen, explore=Turns((0.5, 4.0)))
 METHODS["known-4"] = partial(Chosen, explore=Curious(0.5, (4.0,)))
 METHODS["known-wide"] = partial(Chosen, explore=Turns((0.5,), ((4.0,), (25.0,), (1e4,))))
 METHODS["known-fifth"] = partial(Chosen, explore=Turns((0.5,), ((25.0,), (4.0,), (4.0,), (4.0,), (4.0,))))
-METHODS["known-mostly"] = partial(Chosen, explore=Turns((0.5,), ((4.0, 25.0, 400.0), (4.0,), (4.0,), (4.0,), (4.0,))))
+METHODS["known-all"] = partial(Chosen, explore=Curious(0.5, (4.0, 25.0, 400.0)))
 METHODS["four"] = partial(Chosen, explore=Constant(4.0))
 METHODS["turns-known"] = partial(Chosen, explore=Turns((4.0, 0.5), ((25.0,), (4.0, 25.0))))
 METHODS["four-fifth"] = partial(Chosen, explore=Turns((4.0,), ((25.0, 400.0), (), (), (), ())))

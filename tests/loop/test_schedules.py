@@ -166,3 +166,11 @@ def test_by_turns_the_first_larger_beta_chooses_and_only_larger_ones_take_over()
     schedule = Curious(0.5, (25.0, 4.0), turns=True)
     assert [schedule.at(t, 0.0) for t in range(4)] == [0.5, 4.0, 0.5, 4.0]
     assert sorted(schedule.instead(0)) == [4.0, 25.0] and list(schedule.instead(1)) == [25.0]
+
+
+def test_larger_ones_than_the_first_take_over_in_every_so_many_rounds():
+    schedule = Curious(0.5, (25.0, 4.0, 400.0), every=3)
+    assert [list(schedule.instead(t)) for t in range(4)] == [[4.0, 25.0, 400.0], [4.0], [4.0], [4.0, 25.0, 400.0]]
+    assert from_dict({"kind": "Curious", "small": 0.5, "larger": [4.0], "turns": False}) == Curious(0.5, (4.0,))
+    with pytest.raises(ValueError, match="every"):
+        Curious(0.5, (4.0,), every=0)

@@ -137,8 +137,8 @@ def maximize(
     confirm: so many evaluations, the last ones, attack the decision that would be reported: they measure where it may
         be worst. One that was attacked is reported then, unless another one is better for certain. They also come
         before a stop by ``target`` or ``stop_when``.
-    beta, explore: the β that certifies, and the one that explores: the smallest of ½, 4, 25 and 400
-        whose choice is not known already (`Curious`); with categories, 4 in every second round.
+    beta, explore: the β that certifies, and the one that explores: ½, or 4 where what that
+        chooses is known already, and in every fifth round more (`Curious`); with categories, 4 in every second round.
     progress: a line with the current guarantee on stderr; by default if that is a terminal.
     callback: called with the result after every evaluation from the first value on; stops if it returns True.
     file: where all of this is recorded, see `Campaign`. A call that was killed goes on when it is called again with

@@ -154,8 +154,8 @@ class Curious(_Known, Schedule):
     A small β finds a good decision soon. Then it would measure the worst case of that decision again and again, though
     the first few times tell most. A larger one compares it with what may be better instead, nearby and elsewhere; a
     very large one doubts what the model says, and a huge one looks where least is known. So a run explores as soon as
-    there is little left to learn where it is, and not at fixed times, and no further than it has to. `Output.teaches`
-    says what is known already.
+    there is little left to learn where it is, and no further than it has to. `Output.teaches` says what is known
+    already.
     """
 
     small: float
@@ -163,11 +163,16 @@ class Curious(_Known, Schedule):
     """They are tried one after the other, the smallest first."""
     turns: bool = False
     """Whether the first of these chooses in every second round, known or not: to compare hills that share little."""
+    every: int = 1
+    """In every so many rounds all of the larger ones are tried. In the others the smallest of these has the last word,
+    known or not: it refines what is good, which looks further away leave no time for."""
     _promise = "a beta that depends on what is known promises nothing"
 
     def _checked(self, name: str, value: Any) -> Any:
         if name == "turns":
             return bool(value)
+        if name == "every":
+            return whole(value, 1, "every=... as a number of rounds 1, 2, 3, ...")
         if name != "larger":
             return super()._checked(name, value)
         given = listed(value, "larger betas as a list")
@@ -180,7 +185,8 @@ class Curious(_Known, Schedule):
         return min(self.larger) if self.turns and t % 2 else self.small
 
     def instead(self, t: int) -> Sequence[float]:
-        return [beta for beta in self.larger if beta > self.at(t, 0.0)]
+        larger = sorted(self.larger)[: 1 if t % self.every else None]
+        return [beta for beta in larger if beta > self.at(t, 0.0)]
 
 
 @dataclass(frozen=True, eq=False)
