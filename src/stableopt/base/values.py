@@ -33,7 +33,7 @@ class Value(ReadOnly):
     def __init_subclass__(cls) -> None:
         _KINDS[_kind(cls)] = cls
 
-    def to_dict(self, functions: dict[str, Callable[..., Any]] | None = None) -> dict[str, Any]:
+    def to_dict(self, functions: dict[str, Callable[..., object]] | None = None) -> dict[str, Any]:
         """The value as JSON-ready data: its class under "kind", then its fields.
 
         functions: by the names that they have already, for values that are written together; others are added.

@@ -10,7 +10,7 @@ import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import overload
 
 from numpy.typing import ArrayLike
 
@@ -259,7 +259,7 @@ class Optimizer:
     def to_json(self) -> str:
         """The run as JSON: its specification and its rounds."""
         state, translation = self._state, self._state.setting.translation
-        names: dict[str, Callable[..., Any]] = {}
+        names: dict[str, Callable[..., object]] = {}
         run = {
             "format": FORMAT,
             "domain": self.domain.to_dict(names),
