@@ -184,13 +184,23 @@ def test_another_set_of_ones_own_for_a_file_counts_from_now_on(tmp_path):
 
 
 def test_functions_of_one_name_are_refused_where_a_run_is_written(tmp_path):
-    space, rule = so.Space({"x": (0.0, 1.0)}), lambda p: p["x"] < 0.5
-    own = so.Within(lambda x, z: np.abs(x - z).max() <= 0.05, lambda x, z: np.clip(z, x - 0.05, x + 0.05))
-    with pytest.raises(TypeError, match="use def"):
-        so.Optimizer(space, own, so.GP(so.SE(0.3), noise=0.1), where=rule).to_json()
-    with pytest.raises(TypeError, match="use def"):
-        so.Campaign({"x": (0.0, 1.0)}, so.Within(into := own.project, into), where=rule, file=tmp_path / "a.db")
-    assert not (tmp_path / "a.db").exists()
+    """Of a rule and of a set: each alone could be written."""
+
+    def near(x, z):
+        return np.abs(x - z).max() <= 0.05
+
+    ranges, model, own = {"x": (0.0, 1.0)}, so.GP(so.SE(0.3), noise=0.1), lambda x, z: np.clip(z, x - 0.05, x + 0.05)
+    for rule, good in ((left, True), (lambda p: p["x"] < 0.5, False)):
+        optimizer = so.Optimizer(so.Space(ranges), so.Within(near, own), model, where=rule)
+        if good:
+            known = {"left": left, near.__qualname__: near, own.__qualname__: own}
+            assert so.Optimizer.from_json(optimizer.to_json(), known).to_json() == optimizer.to_json()
+            continue
+        with pytest.raises(TypeError, match="use def"):
+            optimizer.to_json()
+        with pytest.raises(TypeError, match="use def"):
+            so.Campaign(ranges, so.Within(near, own), where=rule, file=tmp_path / "a.db")
+        assert not (tmp_path / "a.db").exists()
 
 
 @pytest.mark.parametrize("ranges", [{"x": (0.0, 1.0)}, so.Grid.linspace(0, 1, 41)])
